@@ -9,7 +9,7 @@ import mailverdict as mv
 from mailverdict.cli.outcome import FailLimit, parse_limits
 from mailverdict.cli.status import LogFormat, ProgressLog, StatusLog
 from mailverdict.errors import SettingsError
-from mailverdict.frames.policy import Alike
+from mailverdict.frames.alike import Alike
 from mailverdict.reports.counts import Counts
 from mailverdict.runs.progress import Progress
 from mailverdict.sandbox import World

@@ -7,7 +7,7 @@ import json
 import pyarrow as pa
 
 import mailverdict as mv
-from mailverdict.frames.policy import Alike
+from mailverdict.frames.alike import Alike
 from mailverdict.frames.results import Results
 from mailverdict.model.words import Reason, ValidationType
 from mailverdict.reports.counts import Counts

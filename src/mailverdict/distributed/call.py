@@ -121,7 +121,7 @@ def open_call(
         refresh=settings.refresh,
     )
     frame = read_part(empty, job)
-    shown = dict.fromkeys(column for labels in frame.results for column in labels.values())
+    shown = dict.fromkeys(column for result in frame.results for column in result.columns.values())
     job = replace(job, columns=tuple(column for column in shown if column not in REPAIR_COLUMNS))
     if not is_plan:
         warn_user(*frame.notices)

@@ -276,7 +276,7 @@ def named_columns(
     part: pa.Table, job: StageJob, extra: Sequence[Column] = ()
 ) -> list[list[tuple[str, Column]]]:
     """The names and kinds of the result columns of each column."""
-    return [list(labels.items()) for labels in read_part(part, job, extra).results]
+    return [list(result.columns.items()) for result in read_part(part, job, extra).results]
 
 
 # --- batches --------------------------------------------------------------------------------------------------------

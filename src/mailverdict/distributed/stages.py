@@ -28,7 +28,7 @@ from ..frames.reading import (
     number_answers,
     read_addresses,
 )
-from ..frames.verify import describe_origin, name_results, read_frame, tables_of
+from ..frames.verify import describe_origin, read_frame, tables_of
 from ..local.batch import constant, decision_columns, evidence_metadata, observe_batch
 from ..model.arrow import Codes, texts_where
 from ..model.evidence import (
@@ -47,6 +47,7 @@ from ..runs.options import Options
 from ..table.columns import Column
 from ..table.options import ColumnChoice, each_column
 from ..table.overwrite import result_labels
+from ..table.result_columns import plan_results
 from ..verdicts import settle
 from .scratch import Scratch, Shards
 
@@ -182,7 +183,7 @@ def read_rows(part: Any, job: StageJob) -> pa.RecordBatch:
     after the answers are paid for it is too late.
     """
     tables = tables_of(part, job.column)
-    _, _, kept = name_results(tables, job.column, job.options)
+    kept = [result.kept for result in plan_results(tables, job.column, job.options)]
     return read_addresses([table.values() for table in tables], clean=job.options.clean, kept=kept)
 
 

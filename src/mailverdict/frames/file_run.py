@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-import numpy as np
 import pyarrow as pa
 
 from ..backend import Quota
 from ..errors import BackendError, JournalError
 from ..loop import run_sync
 from ..model.address import address_keys
+from ..model.arrow import one_array
 from ..model.table import SOURCE_LOCAL
 from ..model.words import ValidationType
 from ..runs.endings import REPORTED_ERRORS, describe_ending
@@ -48,7 +48,9 @@ class FileRun:
         self, column: str, stopper: Stop, *, listener: Listener | None = None, **options: Any
     ) -> None:
         self.options = with_known(check_options("verify", options))
-        self.column, self.stopper, self.listener = column, stopper, listener
+        self.column = column
+        self.stopper = stopper
+        self.listener = listener
         self.limit_left = self.options.settings.limit  # for all pieces together
         self.failure: BackendError | JournalError | None = None  # what ended the verification early
         self.notices: list[str] = []  # messages for the user, each once
@@ -58,7 +60,10 @@ class FileRun:
         self.several = 0  # rows that hold several addresses
         self.is_short_of_quota = False  # the daily quota left rows pending
         self.is_unanswered = False  # the service left rows pending
-        self.submitted = self.newly_verified = self.from_journal = 0  # addresses
+        # Addresses:
+        self.submitted = 0
+        self.newly_verified = 0
+        self.from_journal = 0
         self.quota: Quota | None = None  # the last reading
         self.about_text: list[str] = []  # a warning, if no cell holds an @
         self.has_text = False
@@ -75,11 +80,9 @@ class FileRun:
 
     def several_notices(self) -> list[str]:
         """How many rows hold several addresses, none of which was verified."""
-        return (
-            [describe_several(self.several, "--explode gives each a row of its own")]
-            if self.several
-            else []
-        )
+        if not self.several:
+            return []
+        return [describe_several(self.several, "--explode gives each a row of its own")]
 
     def problem(self) -> str:
         """The technical cause for which most addresses have no verdict; empty if there is none."""
@@ -90,19 +93,23 @@ class FileRun:
 
         Raises the error of the run if nothing was checked before it.
         """
-        for piece in pieces() if not self.options.is_free and not self.is_costly else ():
-            self.read(piece)
-        yield from self.ask_once(pieces) if self.is_costly else self.ask_by_piece(pieces())
+        if self.is_costly:
+            yield from self.ask_once(pieces)
+        else:
+            if not self.options.is_free:
+                for piece in pieces():
+                    self.read(piece)
+            yield from self.ask_by_piece(pieces())
         if not self.has_text:
             self.notices = [*self.about_text, *self.notices]
 
     @property
     def is_costly(self) -> bool:
         """Whether answers cost quota or sessions."""
+        if self.options.validation_type == ValidationType.SMTP:
+            return True
         is_local = self.options.backend.source == SOURCE_LOCAL
-        return self.options.validation_type == ValidationType.SMTP or not (
-            is_local or self.options.is_free
-        )
+        return not is_local and not self.options.is_free
 
     def ask_by_piece(self, pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
         """Verify each piece by itself, all with one backend."""
@@ -118,19 +125,19 @@ class FileRun:
     def ask_once(self, pieces: Callable[[], Iterable[pa.Table]]) -> Iterator[pa.Table]:
         """Read the column, verify its distinct addresses, and read the pieces again."""
         texts = [self.read(piece).asked for piece in pieces()]
-        encoded = pa.chunked_array(map(address_keys, texts), pa.string()).dictionary_encode()
-        codes = np.concatenate(
-            [np.empty(0, np.int32), *(chunk.indices.to_numpy() for chunk in encoded.chunks)]
-        )
-        distinct = encoded.chunk(0).dictionary if encoded.num_chunks else pa.array([], pa.string())
+        keys = pa.chunked_array(map(address_keys, texts), pa.string())
+        encoded = one_array(keys.dictionary_encode())
+        distinct = encoded.dictionary
+        codes = encoded.indices
         answers = None
         for piece in pieces():
             frame = self.read(piece)
             if answers is None:
                 answers = self.ask(distinct, frame).unify_dictionaries().combine_chunks()
-            own = pa.array(codes[: len(frame.asked)])
-            codes = codes[len(frame.asked) :]
-            yield frame.renumbered(own)(answers)
+            size = len(frame.asked)
+            numbers = codes.slice(0, size)
+            codes = codes.slice(size)
+            yield frame.renumbered(numbers)(answers)
             self.several += count_standing(frame.rows, SEVERAL)
 
     def read(self, piece: pa.Table, *, is_free: bool = True) -> Reading:
@@ -149,10 +156,10 @@ class FileRun:
     def ask(self, addresses: pa.StringArray, frame: Reading) -> pa.Table:
         """Verify addresses in one run, and return their rows; after a stop or a failure, all of them are pending."""
         has_ended = self.stopper.is_requested or self.failure is not None
-        settings = replace(self.options.settings, limit=0 if has_ended else self.limit_left)
+        limit = 0 if has_ended else self.limit_left
         options = replace(
             self.options,
-            settings=settings,
+            settings=replace(self.options.settings, limit=limit),
             owns_backend=self.options.owns_backend and self.is_costly,
         )
         if isinstance(self.failure, JournalError):
@@ -170,7 +177,8 @@ class FileRun:
         except (BackendError, JournalError) as exc:
             if not self.settled + run.progress.settled:
                 raise
-            self.failure, rows = exc, exc.partial
+            self.failure = exc
+            rows = exc.partial
         self.note_end(run)
         return rows
 

@@ -7,9 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Unpack
 
-import numpy as np
-import numpy.typing as npt
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -28,11 +25,11 @@ from ..table.options import ColumnChoice, VerifyOptions, check_options
 from ..table.overwrite import kept_repairs
 from ..table.table import Table
 from .reading import MISSING, SEVERAL, count_standing, find_odd_forms, read_addresses
+from .seen_addresses import SeenAddresses
 from .verify import tables_of, with_known
 
-RESOLVER_SECONDS = (
-    5.0  # for the test of the resolver, which waits for the answers to several questions otherwise
-)
+# For the test of the resolver, which waits for the answers to several questions otherwise.
+RESOLVER_SECONDS = 5.0
 
 
 def quota(backend: Backend | str) -> Quota:
@@ -147,97 +144,96 @@ def plan_pieces(pieces: Iterable[Sequence[Table]], options: VerifyOptions) -> Pl
 
 def plan_addresses(reads: Iterable[pa.RecordBatch], options: Options) -> Plan:
     """The plan for columns that were read, in one piece or several; closes a backend that was made from a URL."""
-    seen, rescued = SeenAddresses(), pa.array([], pa.string())
-    names = (
-        "rows",
-        "missing",
-        "malformed",
-        "several",
-        "unique",
-        "given",
-        "known",
-        "in_flight",
-        "held",
-    )
-    counts: Counter[str] = Counter(dict.fromkeys(names, 0))
+    counter = PlanCounter(options)
     for read in reads:
-        text = read["text"]
-        if "well_formed" in read.schema.names:
-            ok = read["well_formed"]
-        else:
-            ok = observe_column(text, lenient="clean" in read.schema.names)["well_formed"]
-        if options.backend.source != SOURCE_LOCAL:
-            ok = pc.and_not(ok, find_odd_forms(read))  # no service is asked about them
-        is_asked = ok
-        if "wanted" in read.schema.names and not options.is_free:
-            is_asked = pc.and_(ok, read["wanted"])
-        accepted = text.filter(is_asked)
-        unique = seen.keep_new(unique_addresses(accepted)[0])
-        counts.update(unique=len(unique))
-        if options.known is not None:
-            is_open = options.known.find(unique).is_null()
-            unique = unique.filter(is_open)
-            counts.update(given=is_open.false_count)
-        known, in_flight, held = count_in_journal(unique, options)
-        missing = count_standing(read, MISSING)
-        several = count_standing(read, SEVERAL)
-        counts.update(
-            rows=len(ok),
-            missing=missing,
-            malformed=ok.false_count - missing - several,
-            several=several,
-        )
-        counts.update(known=known, in_flight=in_flight, held=held)
-        is_rescued = read["rescued"] if "rescued" in read.schema.names else None
-        if is_rescued is not None and (is_rescued.true_count or len(rescued)):
-            as_written, _ = unique_addresses(text.filter(pc.and_not(is_asked, is_rescued)))
-            rescued = pa.concat_arrays([rescued, unique])
-            rescued = rescued.filter(pc.invert(pc.is_in(rescued, value_set=as_written)))
-    figures: dict[str, Any] = dict(counts)
-    figures["repaired"] = len(rescued) and len(rescued) - sum(count_in_journal(rescued, options))
+        counter.add(read)
+    quota = None
+    limit: int | None = 0
+    if not options.settings.offline:
+        quota = ask_quota(options.backend, owned=options.owns_backend)
+        limit = options.settings.limit
+    figures: dict[str, Any] = dict(counter.counts)
     return plan_run(
         **figures,
-        quota=None
-        if options.settings.offline
-        else ask_quota(options.backend, owned=options.owns_backend),
-        limit=0 if options.settings.offline else options.settings.limit,
+        repaired=counter.repaired(),
+        quota=quota,
+        limit=limit,
         repeats=getattr(options.backend, "max_repeats", 0),
     )
 
 
-class SeenAddresses:
-    """The addresses of earlier pieces, as hashes of 64 bits in order.
+class PlanCounter:
+    """Counts the rows and addresses of pieces, each address once."""
 
-    Among five million addresses, two have the same hash with a probability of one in a million; the texts would need
-    ten times the memory.
-    """
-
-    def __init__(self) -> None:
-        self.hashes = np.empty(0, np.uint64)
-        self.first: pa.StringArray | None = (
-            None  # the texts of the first piece, until there is another one
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.seen = SeenAddresses()
+        # Addresses that no cell holds as it stands, so that only a repair gives them.
+        self.rescued = pa.array([], pa.string())
+        names = (
+            "rows",
+            "missing",
+            "malformed",
+            "several",
+            "unique",
+            "given",
+            "known",
+            "in_flight",
+            "held",
         )
+        self.counts: Counter[str] = Counter(dict.fromkeys(names, 0))
 
-    def keep_new(self, unique: pa.StringArray) -> pa.StringArray:
-        """Those of the distinct addresses that no earlier piece had."""
-        if self.first is None:
-            self.first = unique
-            return unique
-        if len(self.first):
-            self.hashes, self.first = np.sort(hash_texts(self.first)), pa.array([], pa.string())
-        hashes = hash_texts(unique)
-        order = np.argsort(hashes)  # a search is several times as fast in order
-        ordered, is_new = hashes[order], np.ones(len(hashes), np.bool_)
-        at = np.searchsorted(self.hashes, ordered)
-        if len(self.hashes):
-            is_new[order] = self.hashes[np.minimum(at, len(self.hashes) - 1)] != ordered
-        added = is_new[order]
-        self.hashes = np.insert(self.hashes, at[added], ordered[added])
-        return unique.filter(pa.array(is_new))
+    def add(self, read: pa.RecordBatch) -> None:
+        """Count a piece, as `read_addresses` gives it."""
+        accepted = self.accepted(read)
+        missing = count_standing(read, MISSING)
+        several = count_standing(read, SEVERAL)
+        malformed = accepted.false_count - missing - several
+        self.counts.update(rows=len(read), missing=missing, several=several, malformed=malformed)
 
+        is_asked = accepted
+        if "wanted" in read.schema.names and not self.options.is_free:
+            is_asked = pc.and_(accepted, read["wanted"])
+        distinct, _ = unique_addresses(read["text"].filter(is_asked))
+        unique = self.seen.keep_new(distinct)
+        self.counts.update(unique=len(unique))
+        if self.options.known is not None:
+            is_open = self.options.known.find(unique).is_null()
+            unique = unique.filter(is_open)
+            self.counts.update(given=is_open.false_count)
+        known, in_flight, held = count_in_journal(unique, self.options)
+        self.counts.update(known=known, in_flight=in_flight, held=held)
+        self.add_rescued(read, is_asked, unique)
 
-def hash_texts(texts: pa.StringArray) -> npt.NDArray[np.uint64]:
-    return pd.util.hash_array(texts.to_numpy(zero_copy_only=False), categorize=False)
+    def accepted(self, read: pa.RecordBatch) -> pa.BooleanArray:
+        """The rows whose text is an address that the backend is asked about."""
+        if "well_formed" in read.schema.names:
+            accepted = read["well_formed"]
+        else:
+            is_cleaned = "clean" in read.schema.names
+            accepted = observe_column(read["text"], lenient=is_cleaned)["well_formed"]
+        if self.options.backend.source == SOURCE_LOCAL:
+            return accepted
+        return pc.and_not(accepted, find_odd_forms(read))  # no service is asked about them
+
+    def add_rescued(
+        self, read: pa.RecordBatch, is_asked: pa.BooleanArray, unique: pa.StringArray
+    ) -> None:
+        """Add the new addresses of a piece without those that a cell of it holds as it stands."""
+        if "rescued" not in read.schema.names:
+            return
+        is_rescued = read["rescued"]
+        if not is_rescued.true_count and not len(self.rescued):
+            return
+        as_written, _ = unique_addresses(read["text"].filter(pc.and_not(is_asked, is_rescued)))
+        rescued = pa.concat_arrays([self.rescued, unique])
+        self.rescued = rescued.filter(pc.invert(pc.is_in(rescued, value_set=as_written)))
+
+    def repaired(self) -> int:
+        """How many of the addresses to submit only a repair gives."""
+        if not len(self.rescued):
+            return 0
+        return len(self.rescued) - sum(count_in_journal(self.rescued, self.options))
 
 
 def resolver_notices(options: Options) -> list[str]:

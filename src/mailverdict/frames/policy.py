@@ -1,9 +1,17 @@
-"""What to do with each row: policies, the decision by a policy, and the split of a frame by action."""
+"""What to do with each row: policies, the decision by a policy, and the split of a frame by action.
+
+A `Policy` says what to do by verdict, reason and flag. `decide_rows` looks at each kind of row once (see alike.py):
+
+1. `decide_first`: what comes before any policy (suppression, a person's decision, repeats, no verdict).
+2. The advice about a malformed cell: such a row is always reviewed.
+3. `decide_by_selector`: the policy itself.
+4. What only a person can settle, for rows that would not be dropped: a likely typo, a remark, a placeholder.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Generic, NamedTuple
@@ -15,14 +23,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import SettingsError
-from ..model.arrow import Rows, one_array, replace_texts
+from ..model.arrow import Rows, one_array, replace_texts, to_bools
 from ..model.json_fields import shorten
-from ..model.words import ACTIONS, FLAGS, MEANING, SEVERAL_ADDRESSES, Status, Verdict, count_of
+from ..model.words import ACTIONS, MEANING, SEVERAL_ADDRESSES, Status, Verdict, count_of
 from ..repair.remarks import text_beside
 from ..repair.words import NO_NAMES
 from ..table.columns import ACTION_COLUMNS
 from ..table.overwrite import name_columns
 from ..table.table import Frame
+from .alike import REMARK, REPEATED, Alike, group_alike, row_facts
 from .clean import DID_YOU_MEAN
 from .results import JUDGED, WAITING, Results
 
@@ -37,10 +46,7 @@ FLAGS_BY_SEVERITY = (
 )
 UNCHECKED = "unchecked"
 LONGEST_REMARK = 60  # characters that are shown
-DROPS_DUPLICATES = "drops_duplicates"  # a note on a frame: whether rows whose mailbox is in an earlier row are dropped
-REMARK = "remark"  # the repair that takes away words which ask for no mail
 REMARKED = "a remark in the cell: "
-REPEATED = "the same mailbox "  # how `action_why` begins where another row of the mailbox is sent
 LISTED_COMPANY = (
     "on the list of disposable providers, but its mail server is one that companies use: "
     "the list may be wrong"
@@ -115,6 +121,10 @@ class Policy:
                     )
         return actions
 
+    def names_flag(self, flag: str) -> bool:
+        """Whether a selector of the policy is about this flag."""
+        return f"flag:{flag}" in self._actions
+
     def action_of(self, verdict: str, reason: str | None = None) -> str:
         """Give the action for a verdict and its dominant reason, without regard to flags.
 
@@ -130,11 +140,12 @@ class Policy:
         str
             ``send``, ``review``, ``retry`` or ``drop``.
         """
-        # To verify several addresses in a cell again would not help.
-        otherwise = (
-            "review" if reason == SEVERAL_ADDRESSES else self._actions.get(verdict, "review")
-        )
-        return self._actions.get(f"{verdict}:{reason}", otherwise)
+        action = self._actions.get(f"{verdict}:{reason}")
+        if action is not None:
+            return action
+        if reason == SEVERAL_ADDRESSES:  # to verify them again would not help
+            return "review"
+        return self._actions.get(verdict, "review")
 
 
 def freeze_selectors(selectors: Iterable[str], action: str) -> tuple[str, ...]:
@@ -151,11 +162,11 @@ def freeze_selectors(selectors: Iterable[str], action: str) -> tuple[str, ...]:
 
 def is_selector(selector: str) -> bool:
     head, colon, tail = selector.partition(":")
-    return (
-        tail in FLAGS_BY_SEVERITY
-        if head == "flag"
-        else head in tuple(Verdict) and (bool(tail) or not colon)
-    )
+    if head == "flag":
+        return tail in FLAGS_BY_SEVERITY
+    if head not in tuple(Verdict):
+        return False
+    return not colon or bool(tail)
 
 
 # From careful to permissive. Addresses for which this machine was refused (protected, sender_blocked) get no better
@@ -267,124 +278,78 @@ def read_decided(out: Any, column: Hashable | None, prefix: str | None) -> Resul
     return Results(out, column, prefix, (*JUDGED, "suggestion"))
 
 
-class Alike(NamedTuple):
-    """What rows that are treated and counted alike have in common; None where the frame does not say."""
-
-    bucket: str  # verdict, or status where there is none
-    why: str | None = None
-    role: bool | None = None
-    disposable: bool | None = None
-    disposable_suspected: bool | None = None  # the list and the mail server contradict each other
-    free: bool | None = None
-    spamtrap: bool | None = None
-    catch_all: bool | None = None
-    protected: bool | None = None
-    is_suggested: bool = False
-    has_remark: bool | None = False  # words in the cell ask for no mail
-    suppressed: bool | None = None
-    is_repeated: bool | None = False  # the mailbox is in an earlier row, and such rows are dropped
-    decision: str | None = (
-        None  # of a person: send, remove, suggestion; or waiting, if that is not verified yet
-    )
-    is_placeholder: bool = False  # the address stands for a missing one; only with a policy
-    advice: str | None = None  # about a malformed cell: clean, explode, typo or unclear
-    # Only in counts:
-    source: str | None = None
-    change: str | None = (
-        None  # names of the repairs, joined by ";", where the verdict is that of a repaired address
-    )
-    is_rescued: bool = (
-        False  # the verdict is that of a repaired address, and the cell was malformed
-    )
-    # Only with a policy:
-    action: str | None = None
-    cause: str | None = (
-        None  # what decides about the action besides the verdict, or the advice about a malformed cell
-    )
-    action_why: str = ""  # to `DID_YOU_MEAN` and `REMARKED` a text of the row is added; empty: the advice about it
-
-    @property
-    def line(self) -> str:
-        """The line of a summary: the bucket, but for cells with several addresses, which nobody could verify."""
-        return SEVERAL_ADDRESSES if self.why == SEVERAL_ADDRESSES else self.bucket
-
-    @property
-    def reason(self) -> str | None:
-        """Why the verdict is not valid."""
-        return (
-            self.why if self.bucket in (Verdict.RISKY, Verdict.INVALID, Verdict.UNKNOWN) else None
-        )
-
-
-def row_facts(
-    rows: Results, policy: Policy | None = None, *, has_advice: bool = True
-) -> dict[str, pa.Array]:
-    """The facts of each row, by the fields of `Alike`; with a policy also advice, and its flags must be there.
+def policy_facts(rows: Results, policy: Policy, *, has_advice: bool = True) -> dict[str, pa.Array]:
+    """The facts of each row that decide about its action; the flags that the policy names must be there.
 
     Without the advice about malformed cells, which takes long, it is known what is sent, but not what is reviewed.
     """
-    change = rows.change.dictionary_encode()
-    remarks = pa.array(
-        [REMARK in each.split(";") for each in change.dictionary.to_pylist()], pa.bool_()
-    )
-    facts = {
-        "bucket": rows.buckets,
-        "why": rows.why,
-        **{flag: rows[flag] for flag in FLAGS},
-        "disposable_suspected": rows["disposable_suspected"],
-        "is_suggested": rows["suggestion"].is_valid(),
-        "has_remark": remarks.take(change.indices),
-        "suppressed": rows["suppressed"],
-        "decision": rows.decision,
-    }
-    drops_duplicates = rows.data.notes().get(DROPS_DUPLICATES)
-    if drops_duplicates:
-        facts["is_repeated"] = rows["duplicate_of"].is_valid()
-    elif drops_duplicates is None and "action_why" in rows:  # a file has no notes, but words
-        facts["is_repeated"] = pc.starts_with(rows["action_why"], REPEATED).fill_null(False)
-    if policy is not None:
+    facts = row_facts(rows)
+    for flag in reversed(FLAGS_BY_SEVERITY):
         # The short set has no spamtraps; `verify` warns of those that it finds.
-        named = (flag for flag in reversed(FLAGS_BY_SEVERITY) if f"flag:{flag}" in policy._actions)
-        rows.require(flag for flag in named if not (rows.is_short and flag == "spamtrap"))
-        facts["is_placeholder"] = pc.match_substring_regex(
-            rows.addresses, PLACEHOLDER_ADDRESS
-        ).fill_null(False)
-        if has_advice:
-            facts["advice"] = one_array(rows.advice["kind"])
+        is_left_out = rows.is_short and flag == "spamtrap"
+        if policy.names_flag(flag) and not is_left_out:
+            rows.require([flag])
+    is_placeholder = pc.match_substring_regex(rows.addresses, PLACEHOLDER_ADDRESS)
+    facts["is_placeholder"] = is_placeholder.fill_null(False)
+    if has_advice:
+        facts["advice"] = one_array(rows.advice["kind"])
     return facts
-
-
-def group_alike(
-    facts: Mapping[str, pa.Array], policy: Policy | None = None
-) -> tuple[npt.NDArray[np.intp], list[Alike]]:
-    """For each row the number of its kind, whose rows have the same facts; and these, with what the policy decides."""
-    groups, number = np.zeros(len(facts["bucket"]), np.int64), 1
-    for values in facts.values():
-        if values.null_count == len(values):
-            continue
-        coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
-        width = len(coded.dictionary) + 1
-        if number * width > np.iinfo(np.int64).max:
-            groups, distinct = pd.factorize(groups)
-            number = len(distinct)
-        groups, number = (
-            groups * width + coded.indices.fill_null(width - 1).to_numpy(),
-            number * width,
-        )
-    groups, distinct = pd.factorize(groups)
-    first = np.empty(len(distinct), np.int64)
-    first[groups[::-1]] = np.arange(len(groups))[::-1]
-    alike = [Alike(**each) for each in pa.table(dict(facts)).take(pa.array(first)).to_pylist()]
-    return groups, alike if policy is None else apply_policy(alike, policy)
 
 
 def apply_policy(kinds: Iterable[Alike], policy: Policy) -> list[Alike]:
     """The same kinds of rows with what the policy decides about each."""
-    decided = ((each, *decide_row(each, policy)) for each in kinds)
-    return [
-        each._replace(action=action, cause=cause, action_why=why)
-        for each, action, cause, why in decided
-    ]
+    decided = []
+    for kind in kinds:
+        action, cause, why = decide_kind(kind, policy)
+        decided.append(kind._replace(action=action, cause=cause, action_why=why))
+    return decided
+
+
+def decide_rows(rows: Results, policy: Policy) -> pa.Table:
+    """The columns `action`, `cause` and `action_why`; rows with the same facts are decided once."""
+    number, undecided = group_alike(policy_facts(rows, policy))
+    kinds = apply_policy(undecided, policy)
+    kind = pa.array(number)
+    action = pa.array([each.action for each in kinds], pa.string()).dictionary_encode()
+    cause = pa.array([each.cause for each in kinds], pa.string())
+    why = pa.array([each.action_why for each in kinds], pa.string())
+    columns = {
+        "action": pa.DictionaryArray.from_arrays(action.indices.take(kind), action.dictionary),
+        "cause": cause.take(kind),
+        "action_why": complete_words(rows, why.take(kind)),
+    }
+    return pa.table(columns)
+
+
+def complete_words(rows: Results, why: pa.StringArray) -> pa.StringArray:
+    """The reasons in words, with what each row itself adds."""
+    mistyped = rows_of(why, DID_YOU_MEAN)
+    meant = rows["suggestion"].take(pa.array(mistyped))
+    asked = pc.binary_join_element_wise(DID_YOU_MEAN, meant, "?", "")
+
+    remarked = rows_of(why, REMARKED)
+    remarks = []
+    for cell in rows.texts.take(pa.array(remarked)).to_pylist():
+        remarks.append(REMARKED + shorten(text_beside(cell or ""), LONGEST_REMARK))
+
+    malformed = rows_of(why, "")
+    repeated = rows_of(why, MEANING["duplicate"])
+    why = replace_texts(why, mistyped, asked)
+    why = replace_texts(why, remarked, pa.array(remarks, pa.string()))
+    if len(malformed):
+        advice = one_array(rows.advice["text"])
+        why = replace_texts(why, malformed, advice.take(pa.array(malformed)))
+    if "action_why" in rows:  # which names the row that is sent
+        before = rows["action_why"].take(pa.array(repeated))
+        is_named = pc.starts_with(before, REPEATED).fill_null(False)
+        named = pc.if_else(is_named, before, MEANING["duplicate"])
+        why = replace_texts(why, repeated, named)
+    return why
+
+
+def rows_of(why: pa.StringArray, words: str) -> Rows:
+    """The rows whose reason is in these words alone."""
+    return np.flatnonzero(to_bools(pc.equal(why, words)))
 
 
 def describe_repeats(rows: npt.NDArray[np.int64]) -> pa.StringArray:
@@ -397,105 +362,71 @@ def describe_repeats(rows: npt.NDArray[np.int64]) -> pa.StringArray:
     return pa.array(words, pa.string())
 
 
-def decide_rows(rows: Results, policy: Policy) -> pa.Table:
-    """The columns `action`, `cause` and `action_why`; rows with the same facts are decided once."""
-    groups, alike = group_alike(row_facts(rows, policy), policy)
-    action, cause, why = (
-        pa.array([getattr(each, name) for each in alike], pa.string())
-        for name in ("action", "cause", "action_why")
-    )
-    action, cause, why = (
-        action.dictionary_encode(),
-        cause.take(pa.array(groups)),
-        why.take(pa.array(groups)),
-    )
+class Decided(NamedTuple):
+    """What is decided about a kind of row; see `Alike`."""
 
-    def rows_of(word: str) -> Rows:
-        return np.flatnonzero(
-            np.array([each.action_why == word for each in alike], np.bool_)[groups]
-        )
-
-    at = rows_of(DID_YOU_MEAN)
-    meant = rows["suggestion"].take(pa.array(at))
-    why = replace_texts(why, at, pc.binary_join_element_wise(DID_YOU_MEAN, meant, "?", ""))
-    at = rows_of(REMARKED)
-    beside = [text_beside(cell or "") for cell in rows.texts.take(pa.array(at)).to_pylist()]
-    why = replace_texts(
-        why,
-        at,
-        pa.array([REMARKED + shorten(each, LONGEST_REMARK) for each in beside], pa.string()),
-    )
-    if "action_why" in rows:  # which names the row that is sent
-        at = rows_of(MEANING["duplicate"])
-        named = rows["action_why"].take(pa.array(at))
-        is_named = pc.starts_with(named, REPEATED).fill_null(False)
-        why = replace_texts(why, at, pc.if_else(is_named, named, MEANING["duplicate"]))
-    at = rows_of("")
-    why = replace_texts(why, at, one_array(rows.advice["text"]).take(pa.array(at)))
-    action = pa.DictionaryArray.from_arrays(
-        action.indices.take(pa.array(groups)), action.dictionary
-    )
-    return pa.table({"action": action, "cause": cause, "action_why": why})
+    action: str
+    cause: str | None
+    why: str
 
 
-def decide_row(row: Alike, policy: Policy) -> tuple[str, str | None, str]:
-    """The action, its cause and its reason in words, as in `Alike`."""
-    if (first := decide_first(row)) is not None:
-        return first
-    if row.advice is not None:
-        return "review", row.advice, ""
-    action, cause, why = (
-        policy.action_of(row.bucket, row.why),
-        None,
-        MEANING.get(row.bucket, row.bucket),
-    )
-    if row.why:  # one that only the service knows is shown as it is
-        why = f"{row.bucket}: {MEANING.get(row.why, row.why)}"
-    flags = (
-        each
-        for each in FLAGS_BY_SEVERITY
-        if getattr(row, each) and f"flag:{each}" in policy._actions
-    )
-    if action != "drop" and (flag := next(flags, None)):
-        action, cause, why = (
-            policy._actions[f"flag:{flag}"],
-            flag,
-            f"flagged {flag.replace('_', '-')}",
-        )
-    is_disposable = "disposable" in (cause, row.why) and row.bucket != Verdict.INVALID
-    if action == "drop" and is_disposable and row.disposable_suspected is None:
-        why += ONLY_LISTED
-    if action == "drop" and is_disposable and row.disposable_suspected:
-        action, cause, why = "review", "disposable", LISTED_COMPANY
-    if row.is_suggested and policy.review_suggestions:
-        action, cause, why = "review", "typo", DID_YOU_MEAN
-    if row.is_placeholder and action != "drop":
-        action, cause, why = "review", "placeholder", "the address stands for a missing one"
-    if row.has_remark and action != "drop":
-        action, cause, why = "review", REMARK, REMARKED
-    return action, cause, why
+def decide_kind(kind: Alike, policy: Policy) -> Decided:
+    """The action, its cause and its reason in words."""
+    decided = decide_first(kind)
+    if decided is not None:
+        return decided
+    if kind.advice is not None:
+        return Decided("review", kind.advice, "")
+    decided = decide_by_selector(kind, policy)
+    is_dropped = decided.action == "drop"
+    is_disposable = "disposable" in (decided.cause, kind.why) and kind.bucket != Verdict.INVALID
+    if is_dropped and is_disposable:
+        if kind.disposable_suspected:
+            decided = Decided("review", "disposable", LISTED_COMPANY)
+        elif kind.disposable_suspected is None:
+            decided = decided._replace(why=decided.why + ONLY_LISTED)
+    if kind.is_suggested and policy.review_suggestions:
+        decided = Decided("review", "typo", DID_YOU_MEAN)
+    if decided.action == "drop":
+        return decided
+    if kind.has_remark:
+        return Decided("review", REMARK, REMARKED)
+    if kind.is_placeholder:
+        return Decided("review", "placeholder", "the address stands for a missing one")
+    return decided
 
 
-def decide_first(row: Alike) -> tuple[str, str | None, str] | None:
+def decide_first(kind: Alike) -> Decided | None:
     """What comes before any policy: the suppression list, decisions, duplicates, and rows without a verdict."""
-    if row.suppressed:
-        return "drop", "suppressed", MEANING["suppressed"]
-    if row.decision == "remove":
-        return "drop", "decided", MEANING["decided"]
-    if row.decision == WAITING:
-        return UNCHECKED, WAITING, MEANING[WAITING]
-    if row.is_repeated:  # a remark is also about the row that stays
-        is_reviewed = row.has_remark and row.decision != "send"
-        return (
-            ("review", REMARK, REMARKED)
-            if is_reviewed
-            else ("drop", "duplicate", MEANING["duplicate"])
-        )
-    if row.decision == "send" and row.bucket != Status.MISSING:
-        return "send", "decided", MEANING["decided"]
-    if row.bucket not in tuple(Verdict):
-        return UNCHECKED, None, MEANING.get(row.bucket, str(Status.DONE))
+    if kind.suppressed:
+        return Decided("drop", "suppressed", MEANING["suppressed"])
+    if kind.decision == "remove":
+        return Decided("drop", "decided", MEANING["decided"])
+    if kind.decision == WAITING:
+        return Decided(UNCHECKED, WAITING, MEANING[WAITING])
+    if kind.is_repeated:
+        if kind.has_remark and kind.decision != "send":  # it is also about the row that stays
+            return Decided("review", REMARK, REMARKED)
+        return Decided("drop", "duplicate", MEANING["duplicate"])
+    if kind.decision == "send" and kind.bucket != Status.MISSING:
+        return Decided("send", "decided", MEANING["decided"])
+    if kind.bucket not in tuple(Verdict):
+        return Decided(UNCHECKED, None, MEANING.get(kind.bucket, str(Status.DONE)))
     return None
+
+
+def decide_by_selector(kind: Alike, policy: Policy) -> Decided:
+    """What the selectors of the policy say about verdict, reason and flags."""
+    action = policy.action_of(kind.bucket, kind.why)
+    if action != "drop":
+        for flag in FLAGS_BY_SEVERITY:
+            if getattr(kind, flag) and policy.names_flag(flag):
+                words = f"flagged {flag.replace('_', '-')}"
+                return Decided(policy._actions[f"flag:{flag}"], flag, words)
+    why = MEANING.get(kind.bucket, kind.bucket)
+    if kind.why:  # one that only the service knows is shown as it is
+        why = f"{kind.bucket}: {MEANING.get(kind.why, kind.why)}"
+    return Decided(action, None, why)
 
 
 @dataclass(frozen=True)
@@ -530,26 +461,23 @@ class Split(Generic[Frame]):
         Series
             Index: the actions, always all five; int64.
         """
-        return pd.Series(
-            {each.name: len(getattr(self, each.name)) for each in fields(self)},
-            dtype="int64",
-            name="rows",
-        )
+        sizes = {part.name: len(getattr(self, part.name)) for part in fields(self)}
+        return pd.Series(sizes, dtype="int64", name="rows")
 
     def __repr__(self) -> str:
         """One line of counts."""
-        return f"Split({', '.join(f'{name}={count:,}' for name, count in self.counts().items())})"
+        parts = [f"{name}={count:,}" for name, count in self.counts().items()]
+        return f"Split({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
         """A bar and the counts, for a notebook."""
         from ..theme import badge, bar, notebook  # noqa: PLC0415 - only notebooks need it
 
         counts = {str(name): int(count) for name, count in self.counts().items()}
-        lines = (
-            f'<tr><td>{badge(name)}</td><td class="mv-number">{count_of(count, "row")}</td>'
-            f"<td><code>.{name}</code></td></tr>"
-            for name, count in counts.items()
-        )
+        lines = []
+        for name, count in counts.items():
+            number = f'<td class="mv-number">{count_of(count, "row")}</td>'
+            lines.append(f"<tr><td>{badge(name)}</td>{number}<td><code>.{name}</code></td></tr>")
         return notebook(f"{bar(counts)}<table>{''.join(lines)}</table>")
 
 
@@ -587,6 +515,8 @@ def split(
     Split(send=1, review=0, retry=0, drop=1, unchecked=0)
     """
     rows = Results(decide(out, column, policy=policy, prefix=prefix), column, prefix)
-    return Split(
-        **{name: rows.data.take(np.flatnonzero(pc.equal(rows["action"], name))) for name in ACTIONS}
-    )
+    parts = {}
+    for name in ACTIONS:
+        is_part = pc.equal(rows["action"], name)
+        parts[name] = rows.data.take(np.flatnonzero(is_part))
+    return Split(**parts)

@@ -23,7 +23,7 @@ A `Reading` then joins the answers to the rows, and attaches them to the caller'
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -54,8 +54,9 @@ from ..table.cells import (
     read_texts,
     where_filled,
 )
-from ..table.columns import CATEGORIES, REPAIR_COLUMNS, Column, take_rows
+from ..table.columns import CATEGORIES, REPAIR_COLUMNS, take_rows
 from ..table.options import ColumnChoice, each_column
+from ..table.result_columns import ResultColumns
 from ..table.table import Table
 from .clean import repair_column
 
@@ -258,8 +259,7 @@ class Reading:
     """Columns that were read and numbered. Called with an answer for each of `asked`, it attaches the results."""
 
     tables: Sequence[Table]  # the caller's data, with each of its columns to verify
-    results: Sequence[Mapping[Any, Column]]  # the result columns of each of them, by their labels
-    emptied: Sequence[Mapping[Any, Column]]  # those made from the verdicts of an earlier call
+    results: Sequence[ResultColumns]  # those of each of them
     rows: pa.RecordBatch  # see the top of this file
     asked: pa.StringArray  # the addresses to verify: distinct ones, unless the type is free
     note: dict[str, Any]  # what makes the answers
@@ -270,18 +270,19 @@ class Reading:
     def __call__(self, answers: pa.Table) -> Any:
         """The caller's kind of result."""
         rows = self.join(answers)
-        out = self.tables[0].frame
         size = len(rows) // len(self.tables)
-        for at, table in enumerate(self.tables):
-            part = rows.slice(at * size, size)
-            for column in self.emptied[at].values():
+        frame = None
+        for position, table in enumerate(self.tables):
+            part = rows.slice(position * size, size)
+            result = self.results[position]
+            for column in result.emptied.values():
                 kind = TEXT_CODES if column.kind in CATEGORIES else pa.string()
                 part = part.append_column(column.field, pa.nulls(size, kind))
-            labels = {**self.results[at], **self.emptied[at]}
-            # The first has the caller's data; the next ones have the frame that the one before made.
-            whole = Table(out, table.column) if at else table
-            out = whole.attach(part, list(labels), list(labels.values()), self.note)
-        return out
+            columns = {**result.columns, **result.emptied}
+            # The first has the caller's data; each next one has the frame that the one before made.
+            whole = table if frame is None else Table(frame, table.column)
+            frame = whole.attach(part, list(columns), list(columns.values()), self.note)
+        return frame
 
     def syntax(self) -> pa.RecordBatch | None:
         """The check of the texts that are asked, if it was kept and they are in the order of the rows."""
@@ -301,8 +302,8 @@ class Reading:
     def fields(self) -> list[str]:
         """Fields of the answers that the columns are made from."""
         fields = {"status": None, "spamtrap": None}
-        for labels in self.results:
-            for column in labels.values():
+        for result in self.results:
+            for column in result.columns.values():
                 fields.update(dict.fromkeys(column.fields))
         return [name for name in fields if name in SCHEMA.names]
 

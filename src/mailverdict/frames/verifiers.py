@@ -564,7 +564,7 @@ def export_answers(export: Export, given: ExportOptions) -> pa.Table:
     """The rows of an export."""
     layout, places = choose_layout(export, given)
     cells = {ours: read_present(export.columns[at]) for ours, at in places.items()}
-    texts = read_addresses(export, given.column, layout, places)
+    texts = read_export_addresses(export, given.column, layout, places)
     nothing = pa.nulls(len(texts), pa.string())
     suggestions = cells.pop("suggestion", nothing)
     moments = cells.pop("at", nothing)
@@ -594,7 +594,7 @@ def export_answers(export: Export, given: ExportOptions) -> pa.Table:
     return complete_table({"email": where_filled(texts, texts), **columns}, len(texts))
 
 
-def read_addresses(
+def read_export_addresses(
     export: Export, column: Hashable | None, layout: VerifierLayout, places: Mapping[str, int]
 ) -> pa.StringArray:
     """The repaired addresses of the given column, the service's own, or one that looks like it.

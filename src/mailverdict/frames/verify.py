@@ -13,7 +13,7 @@ A call goes through these steps, in `prepare` and `read_frame`:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
@@ -22,22 +22,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import ColumnError, SettingsError
+from ..errors import ColumnError
 from ..local.backend import LocalBackend
 from ..model.words import ValidationType, count_of
 from ..runs.execution import FREE_BATCH, Execution
 from ..runs.options import Options, open_execution
 from ..runs.progress import Listener, ProgressBar, is_marimo, wants_bar
 from ..runs.run import Run
-from ..table.columns import (
-    BY_NAME,
-    CLEAN_COLUMNS,
-    DERIVED_COLUMNS,
-    Column,
-    choose_columns,
-    is_short,
-    label_of,
-)
+from ..table.columns import Column, is_short
 from ..table.notices import Note, warn_user
 from ..table.options import (
     ColumnChoice,
@@ -46,7 +38,8 @@ from ..table.options import (
     each_column,
     refuse_unknown,
 )
-from ..table.overwrite import describe_kept, earlier_columns, kept_repairs, name_columns
+from ..table.overwrite import describe_kept
+from ..table.result_columns import plan_results
 from ..table.table import Frame, Table, table_of
 from ..version import __version__
 from .reading import (
@@ -383,15 +376,17 @@ def show_progress(
     """Subscribe the caller's function or a progress bar."""
     if callable(progress):
         run.subscribe(progress)
-    elif not wants_bar(progress=progress, is_free=is_free):
         return
-    elif is_marimo() and (shown := run._live_widget(has_buttons=False)) is not None:
+    if not wants_bar(progress=progress, is_free=is_free):
+        return
+    widget = run._live_widget(has_buttons=False) if is_marimo() else None
+    if widget is not None:
         import marimo  # noqa: PLC0415 - it runs this code
 
-        marimo.output.append(shown)
-    else:
-        names = [each for each in each_column(column) if each is not None]
-        run.subscribe(ProgressBar(f"verify {', '.join(map(str, names))}".strip()))
+        marimo.output.append(widget)
+        return
+    names = [str(label) for label in each_column(column) if label is not None]
+    run.subscribe(ProgressBar(f"verify {', '.join(names)}".strip()))
 
 
 def describe_spamtraps(run: Run[Any]) -> list[str]:
@@ -399,7 +394,7 @@ def describe_spamtraps(run: Run[Any]) -> list[str]:
     reading: Any = run._build
     if not isinstance(reading, Reading):
         return []
-    names = [column.name for column in reading.results[0].values()]
+    names = [column.name for column in reading.results[0].columns.values()]
     if not is_short(names):
         return []
     count = pc.sum(run._settled_table()["spamtrap"]).as_py()
@@ -480,7 +475,8 @@ def read_frame(
     was repaired before is found, since the user may have corrected it.
     """
     tables = tables_of(data, column)
-    results, emptied, kept = name_results(tables, column, options, extra, finds_kept=read is None)
+    results = plan_results(tables, column, options, extra, finds_kept=read is None)
+    kept = [result.kept for result in results]
     notices = []
     for table, repairs in zip(tables, kept, strict=True):
         if repairs is not None:
@@ -491,7 +487,7 @@ def read_frame(
         is_checked = is_free and (options.clean or sum(map(len, values)) <= FREE_BATCH)
         read = read_addresses(values, clean=options.clean, keep_syntax=is_checked, kept=kept)
     asked, rows = number_answers(read, is_free=is_free, known=options.known)
-    return Reading(tables, results, emptied, rows, asked, note, notices, options.known)
+    return Reading(tables, results, rows, asked, note, notices, options.known)
 
 
 def tables_of(data: Any, column: ColumnChoice | None) -> list[Table]:
@@ -503,74 +499,7 @@ def tables_of(data: Any, column: ColumnChoice | None) -> list[Table]:
         raise ColumnError("column=[]: give the name of a column")
     first = table_of(data, column[0])
     tables = [first, *(table_of(first.frame, each) for each in column[1:])]  # a stream is read once
-    if twice := [each for at, each in enumerate(column) if each in column[:at]]:
-        raise ColumnError(f"column {twice[0]!r} is given twice")
+    for position, label in enumerate(column):
+        if label in column[:position]:
+            raise ColumnError(f"column {label!r} is given twice")
     return tables
-
-
-def name_results(
-    tables: Sequence[Table],
-    column: ColumnChoice | None,
-    options: Options,
-    extra: Sequence[Column] = (),
-    *,
-    finds_kept: bool = True,
-) -> tuple[list[Mapping[Any, Column]], list[Mapping[Any, Column]], list[pa.RecordBatch | None]]:
-    """The result columns of each column by their labels, those that are emptied, and what was repaired before.
-
-    Columns of an earlier verification are made again, since they would not fit the new verdict, and what was made from
-    its verdicts is emptied. An error if a result column would replace one of the caller's.
-    """
-    if options.prefix is not None and len(tables) > 1:
-        raise SettingsError(
-            f"prefix={options.prefix!r}: each of several columns has its own prefix; leave it out"
-        )
-    chosen = choose_columns(options.columns, clean=options.clean, categories=options.categories)
-    if options.known is not None and BY_NAME["source"] not in chosen:
-        chosen = (*chosen, BY_NAME["source"])
-    results: list[Mapping[Any, Column]] = []
-    emptied: list[Mapping[Any, Column]] = []
-    kept: list[pa.RecordBatch | None] = []
-    taken = set(column) if isinstance(column, list) else set()
-    for table in tables:
-        earlier = earlier_columns(table, options.prefix) if options.overwrite else {}
-        repairs = None
-        if options.clean and finds_kept:
-            repairs = kept_repairs(table, options.prefix, earlier)
-        if repairs is not None:
-            earlier["clean"] = CLEAN_COLUMNS[0]
-        columns = list(chosen)
-        is_verified = "verdict" in earlier or "status" in earlier
-        if is_verified:
-            again = [name for name in earlier if name in BY_NAME]
-            was_cleaned = options.clean and "change" in earlier
-            others = choose_columns(again, clean=was_cleaned, categories=options.categories)
-            columns += [other for other in others if other not in columns]
-        columns += extra
-        names = name_columns(
-            table, options.prefix, columns, overwrite=options.overwrite, earlier=earlier
-        )
-        if isinstance(column, list):
-            twice = taken.intersection(names)
-            if twice:
-                raise SettingsError(
-                    f"two results would get the label {twice.pop()!r}; verify these columns one by one"
-                )
-            taken.update(names)
-        results.append(dict(zip(names, columns, strict=True)))
-        emptied.append(derived_columns(table, options, columns, earlier) if is_verified else {})
-        kept.append(repairs)
-    return results, emptied, kept
-
-
-def derived_columns(
-    table: Table, options: Options, columns: Sequence[Column], earlier: Mapping[str, Column]
-) -> dict[Any, Column]:
-    """The columns of the frame that were made from earlier verdicts, by their labels, without those made again."""
-    labels = {}
-    for derived in DERIVED_COLUMNS:
-        if derived.name not in earlier or derived in columns:
-            continue
-        label = label_of(table.column, options.prefix, derived.name)
-        labels[label] = derived if options.categories else replace(derived, kind="text")
-    return labels

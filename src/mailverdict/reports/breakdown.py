@@ -20,9 +20,9 @@ import pyarrow as pa
 from ..bounces.read import to_bounce_table
 from ..checks.bounces.outcome import Outcome
 from ..errors import SettingsError
-from ..frames.planning import SeenAddresses
 from ..frames.policy import POLICIES, read_decided
 from ..frames.results import Results
+from ..frames.seen_addresses import SeenAddresses
 from ..model.words import count_of, percent, printable_text, show_directions
 from ..table.table import Frame
 from ..theme import interval_bar, notebook

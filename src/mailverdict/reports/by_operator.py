@@ -23,8 +23,8 @@ import pyarrow.compute as pc
 
 from ..checks.operators import Operator, known_operators, name_operators
 from ..errors import ColumnError
-from ..frames.planning import SeenAddresses
 from ..frames.results import Results
+from ..frames.seen_addresses import SeenAddresses
 from ..model.arrow import to_bools
 from ..model.words import Reason, Verdict
 from ..table.columns import label_of

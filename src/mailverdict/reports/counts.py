@@ -17,9 +17,10 @@ import pyarrow.compute as pc
 from ..checks.lists.mailboxes import find_mailboxes
 from ..checks.syntax.column import observe_column, split_at_sign
 from ..errors import InputError
-from ..frames.planning import SeenAddresses
-from ..frames.policy import Alike, Policy, group_alike, row_facts
+from ..frames.alike import Alike, group_alike, row_facts
+from ..frames.policy import Policy, apply_policy, policy_facts
 from ..frames.results import BUCKETS, WAITING, Results
+from ..frames.seen_addresses import SeenAddresses
 from ..model.address import address_keys, lower_domain
 from ..model.arrow import texts_where, to_bools
 from ..model.words import ACTIONS, DECISIONS, FLAGS, SEVERAL_ADDRESSES
@@ -58,7 +59,9 @@ class Counts:
 
     def add(self, rows: Results) -> None:
         """Count a piece with the rows that follow those before; it has at least verdict, status and why."""
-        groups, alike = group_alike(facts_of(rows, self.policy), self.policy)
+        groups, alike = group_alike(facts_of(rows, self.policy))
+        if self.policy is not None:
+            alike = apply_policy(alike, self.policy)
         self.alike.update(
             dict(zip(alike, np.bincount(groups, minlength=len(alike)).tolist(), strict=True))
         )
@@ -188,10 +191,13 @@ class Counts:
 
 def facts_of(rows: Results, policy: Policy | None) -> dict[str, pa.Array]:
     """What rows that are counted alike have in common, by the fields of `Alike`; see `row_facts`."""
-    facts = {**row_facts(rows, policy), "source": rows["source"]}
+    facts = row_facts(rows) if policy is None else policy_facts(rows, policy)
+    facts["source"] = rows["source"]
     if rows.is_cleaned:
         facts["change"] = rows.change
-    return facts if policy is None else facts | repaired_rows(rows)
+    if policy is not None:
+        facts.update(repaired_rows(rows))
+    return facts
 
 
 # --- addresses --------------------------------------------------------------------------------------------------------

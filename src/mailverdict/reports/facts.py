@@ -15,8 +15,9 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
+from ..frames.alike import Alike
 from ..frames.clean import show_blanks
-from ..frames.policy import Alike, Policy
+from ..frames.policy import Policy
 from ..frames.results import Results
 from ..model.table import SOURCE_REMOTE
 from ..model.words import (

@@ -27,9 +27,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..checks.lists.mailboxes import find_mailboxes
-from ..frames.planning import SeenAddresses
-from ..frames.policy import Policy, group_alike, row_facts
+from ..frames.alike import group_alike
+from ..frames.policy import Policy, apply_policy, policy_facts
 from ..frames.results import Results
+from ..frames.seen_addresses import SeenAddresses
 from ..model.words import Verdict
 from ..table.cells import is_text, read_present, to_array
 from .counts import first_rows, keys_of, people_of
@@ -81,7 +82,8 @@ def mark_people(
         people = find_mailboxes(keys).names
         counted = people.is_valid()
     at = first_rows(people, counted, seen)
-    kinds, alike = group_alike(row_facts(rows, policy, has_advice=False), policy)
+    kinds, undecided = group_alike(policy_facts(rows, policy, has_advice=False))
+    alike = apply_policy(undecided, policy)
     marks_of_kinds = np.zeros(len(alike), np.int64)
     for place, kind in enumerate(alike):
         known = {

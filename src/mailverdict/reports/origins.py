@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ColumnError, SettingsError
-from ..frames.planning import SeenAddresses
 from ..frames.policy import Policy
 from ..frames.results import Results
+from ..frames.seen_addresses import SeenAddresses
 from ..model.words import percent
 from ..table.columns import check_column, did_you_mean, label_of, listed, map_columns
 from ..table.notices import Note, warn_user

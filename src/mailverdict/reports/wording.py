@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import date
 
-from ..frames.policy import Alike
+from ..frames.alike import Alike
 from ..model.words import (
     ACTION_MEANING,
     ACTIONS,

@@ -15,7 +15,8 @@ import pyarrow as pa
 from ..errors import InputError
 from ..files.plain import to_plain
 from ..files.writers import create_table
-from ..frames.policy import DROPS_DUPLICATES, read_decided
+from ..frames.alike import DROPS_DUPLICATES
+from ..frames.policy import read_decided
 from ..reports.report import make_report
 from ..table.cells import as_text, is_text, to_array, where_filled
 from ..table.columns import ACTION_COLUMNS, ADDRESS_NAMES, COLUMNS, REPAIR_COLUMNS, Column, label_of

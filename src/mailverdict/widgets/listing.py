@@ -20,16 +20,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..frames.policy import (
-    DROPS_DUPLICATES,
-    Alike,
-    Policy,
-    apply_policy,
-    decide,
-    describe_repeats,
-    find_policy,
-    group_alike,
-)
+from ..frames.alike import DROPS_DUPLICATES, Alike, group_alike
+from ..frames.policy import Policy, apply_policy, decide, describe_repeats, find_policy
 from ..frames.reading import Reading
 from ..frames.results import BUCKETS, WAITING, Results
 from ..mailings.cells import times_of_waves

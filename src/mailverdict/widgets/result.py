@@ -31,6 +31,7 @@ from ..runs.journal.journal import Journal
 from ..runs.journal.recall import RecordedRun, parse_key
 from ..table.columns import COLUMNS, REPAIR_COLUMNS, SUPPRESS_COLUMNS
 from ..table.overwrite import find_verified, name_columns
+from ..table.result_columns import ResultColumns
 from ..table.table import Table
 from ..theme import LABELS
 from .choices import Choices
@@ -85,9 +86,10 @@ def open_run(journal: Path, run: RecordedRun) -> AuditedRows:
     read = TidyColumn(frame["email"]).addresses(Choices())
     data = Table(frame, "email")
     columns = (*COLUMNS, *REPAIR_COLUMNS)
-    labels = dict(zip(name_columns(data, None, columns), columns, strict=True))
+    labels = name_columns(data, None, columns)
+    results = ResultColumns(dict(zip(labels, columns, strict=True)))
     note = describe_origin(ValidationType(parse_key(run.key)[0]), "journal")
-    return AuditedRows.of_run(Reading([data], [labels], [{}], read, texts, note), answers)
+    return AuditedRows.of_run(Reading([data], [results], read, texts, note), answers)
 
 
 def read_audit(path: Path, name: str, column: Hashable) -> pd.DataFrame:

@@ -23,11 +23,11 @@ import pyarrow.compute as pc
 from ..checks.lists.mailboxes import Mailboxes, find_mailboxes
 from ..checks.syntax.column import observe_column
 from ..errors import ColumnError, SettingsError
+from ..frames.alike import REMARK
 from ..frames.clean import repair_column, show_blanks, without_repairs
 from ..frames.duplicates import compare_mailboxes
 from ..frames.explode import explode
 from ..frames.planning import plan_addresses
-from ..frames.policy import REMARK
 from ..frames.reading import name_standing, with_column
 from ..frames.suppress import SuppressionList
 from ..model.arrow import one_array, replace_where, texts_where, to_bools

@@ -1,0 +1,125 @@
+"""The result columns of a call: their labels beside the caller's columns, and what becomes of those of earlier calls.
+
+For each verified column of a frame, `plan_results` says
+
+    columns   the columns that the call writes, by their labels; with those of an earlier call that are made again
+    emptied   the columns that were made from earlier verdicts, as actions: they would not fit the new ones
+    kept      the addresses that were repaired before, by us or by the user's own hand; they are verified as they stand
+
+Which columns an earlier call wrote is found in overwrite.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from ..errors import SettingsError
+from ..runs.options import Options
+from .columns import (
+    BY_NAME,
+    CLEAN_COLUMNS,
+    DERIVED_COLUMNS,
+    Column,
+    choose_columns,
+    label_of,
+)
+from .options import ColumnChoice
+from .overwrite import earlier_columns, kept_repairs, name_columns
+from .table import Table
+
+
+@dataclass(frozen=True)
+class ResultColumns:
+    """What is written about one verified column."""
+
+    columns: Mapping[Any, Column]  # by label
+    emptied: Mapping[Any, Column] = field(default_factory=dict)  # by label
+    kept: pa.RecordBatch | None = None  # see `kept_repairs`
+
+
+def plan_results(
+    tables: Sequence[Table],
+    column: ColumnChoice | None,
+    options: Options,
+    extra: Sequence[Column] = (),
+    *,
+    finds_kept: bool = True,
+) -> list[ResultColumns]:
+    """The result columns of each table, with `extra` ones at the end.
+
+    A `SettingsError` if one would replace a column of the caller's, or that of another table.
+    """
+    if options.prefix is not None and len(tables) > 1:
+        raise SettingsError(
+            f"prefix={options.prefix!r}: each of several columns has its own prefix; leave it out"
+        )
+    planned = []
+    taken = set(column) if isinstance(column, list) else set()
+    for table in tables:
+        result = plan_table(table, options, extra, finds_kept=finds_kept)
+        if isinstance(column, list):
+            twice = taken.intersection(result.columns)
+            if twice:
+                raise SettingsError(
+                    f"two results would get the label {twice.pop()!r}; verify these columns one by one"
+                )
+            taken.update(result.columns)
+        planned.append(result)
+    return planned
+
+
+def plan_table(
+    table: Table, options: Options, extra: Sequence[Column], *, finds_kept: bool
+) -> ResultColumns:
+    """The result columns of one table."""
+    earlier = earlier_columns(table, options.prefix) if options.overwrite else {}
+    kept = None
+    if options.clean and finds_kept:
+        kept = kept_repairs(table, options.prefix, earlier)
+    if kept is not None:
+        earlier["clean"] = CLEAN_COLUMNS[0]
+
+    is_verified = "verdict" in earlier or "status" in earlier
+    columns = choose_result_columns(options)
+    if is_verified:
+        columns += [again for again in made_again(options, earlier) if again not in columns]
+    columns += extra
+    emptied = {}
+    if is_verified:
+        emptied = emptied_columns(table, options, columns, earlier)
+    labels = name_columns(
+        table, options.prefix, columns, overwrite=options.overwrite, earlier=earlier
+    )
+    return ResultColumns(dict(zip(labels, columns, strict=True)), emptied, kept)
+
+
+def choose_result_columns(options: Options) -> list[Column]:
+    """The columns that the options ask for; beside what another verifier said always `source`."""
+    columns = choose_columns(options.columns, clean=options.clean, categories=options.categories)
+    if options.known is not None and BY_NAME["source"] not in columns:
+        columns = (*columns, BY_NAME["source"])
+    return list(columns)
+
+
+def made_again(options: Options, earlier: Mapping[str, Column]) -> Sequence[Column]:
+    """The columns of an earlier verification, which would not fit the new verdicts."""
+    names = [name for name in earlier if name in BY_NAME]
+    was_cleaned = options.clean and "change" in earlier
+    return choose_columns(names, clean=was_cleaned, categories=options.categories)
+
+
+def emptied_columns(
+    table: Table, options: Options, columns: Sequence[Column], earlier: Mapping[str, Column]
+) -> dict[Any, Column]:
+    """The columns that were made from earlier verdicts, by their labels, without those made again."""
+    labels: dict[Any, Column] = {}
+    for derived in DERIVED_COLUMNS:
+        if derived.name not in earlier or derived in columns:
+            continue
+        label = label_of(table.column, options.prefix, derived.name)
+        labels[label] = derived if options.categories else replace(derived, kind="text")
+    return labels
