@@ -208,7 +208,7 @@ CODE = (
     "reports/page.py",
     "reports/page.js",
     "service/http/page.py",
-    "widgets/notebook.py",
+    "widgets/audit.py",
     "widgets/server.py",
 )
 SCRIPTS = ("connection.js", "mailing.js", "page.js", "parts.js", "run.js", "steps.js", "table.js")
