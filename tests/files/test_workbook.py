@@ -200,3 +200,19 @@ def test_it_does_not_replace_a_sheet_of_somebody_else(tmp_path, other):
 def test_a_table_named_like_a_sheet_of_ours_keeps_its_name(tmp_path):
     book = write(tmp_path / "x.xlsx", PIECES, by_action=ACTION, like=FileFormat(sheet="send list"))
     assert [*book] == ["send list", "Summary", "Send list 2", *SHEETS[3:]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<r></r>",
+        "<r>&</r>",
+        '<r></is></c><c r="Z9"><f>1+1</f></c><c r="Z8" t="inlineStr"><is><r></r>',
+        "<r><t>bold</t></r>",
+    ],
+)
+def test_markup_of_a_workbook_in_a_cell_stays_text(tmp_path, text):
+    path = tmp_path / "out.xlsx"
+    sheets = write(path, [pa.table({"email": ["ada@x.example"], text: [text]})])
+    assert sheets["verified"] == [("email", text), ("ada@x.example", text)]
+    assert not list(sheet_xml(path, 1).iter(f"{MAIN}f"))

@@ -149,7 +149,7 @@ class TableSheet:
     def begin(self, names: Sequence[str]) -> None:
         """Write the header."""
         for column, name in enumerate(names):
-            self.sheet.write_string(self.row, column, str(name)[:XLSX_CELL], self.book.head)
+            put_text(self.sheet, self.row, column, str(name), self.book.head)
         self.header_row, self.row = self.row, self.row + 1
         self.sheet.freeze_panes(self.row, 0)
         self.widths = [len(str(name)) + ARROW for name in names]
@@ -337,13 +337,31 @@ def put_row(sheet: Any, row: int, cells: Sequence[Any]) -> None:
 def put_cell(sheet: Any, row: int, column: int, cell: Any) -> None:
     """Write a cell as text unless a workbook holds its value exactly."""
     if isinstance(cell, str) or not is_exact(cell):
-        sheet.write_string(row, column, str(cell)[:XLSX_CELL])
+        put_text(sheet, row, column, str(cell))
     elif isinstance(cell, bool):
         sheet.write_boolean(row, column, cell)
     elif isinstance(cell, datetime.date):
         sheet.write_datetime(row, column, cell)
     else:
         sheet.write_number(row, column, cell)
+
+
+def put_text(sheet: Any, row: int, column: int, text: str, style: Any = None) -> None:
+    """Write a text that the reader sees as it is.
+
+    With `constant_memory`, xlsxwriter takes a text between ``<r>`` and ``</r>`` for the XML of a rich string, and writes
+    it as it stands: a cell of the user's could hold a formula, or break the workbook. As two parts it is escaped.
+    """
+    text = text[:XLSX_CELL]
+    if text.startswith("<r>") and text.endswith("</r>"):
+        from xlsxwriter.format import Format  # noqa: PLC0415 - an extra
+
+        parts = [text[0], Format(), text[1:]]
+        if style is not None:
+            parts.append(style)
+        sheet.write_rich_string(row, column, *parts)
+    else:
+        sheet.write_string(row, column, text, style)
 
 
 def is_exact(cell: Any) -> bool:
