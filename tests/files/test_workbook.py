@@ -9,11 +9,13 @@ import xlsxwriter
 
 from mailverdict.errors import InputError
 from mailverdict.files.table_file import FileFormat
+from mailverdict.files.workbook import ActionSheets
 from mailverdict.files.writers import create_table
 from tests.doubles.workbooks import MAIN, add_sheet, cells_of, change_parts, parts_of, sheet_xml
 
 ACTION = "email_action"
-SHEETS = ["verified", "Summary", "Send list", "To review", "Ask again", "Remove", "Not checked"]
+SHEETS = ["Everything", "Summary", "Send list", "To review", "Ask again", "Remove", "Not checked"]
+BY_ACTION = ActionSheets(ACTION, view=lambda piece: piece)
 PIECES = [
     pa.table(
         {
@@ -86,17 +88,17 @@ def test_a_workbook_that_does_not_fit_is_an_error_with_its_name(tmp_path, small_
 
 
 def test_a_table_without_rows_has_a_header(tmp_path):
-    book = write(tmp_path / "x.xlsx", [PIECES[0].slice(0, 0)], by_action=ACTION)
-    assert book["verified"] == [("email", "n", ACTION)]
+    book = write(tmp_path / "x.xlsx", [PIECES[0].slice(0, 0)], by_action=BY_ACTION)
+    assert book["Everything"] == [("email", "n", ACTION)]
     assert [
         each.get("ref") for each in sheet_xml(tmp_path / "x.xlsx").iter(f"{MAIN}autoFilter")
     ] == ["A1:C1"]
 
 
 def test_each_row_is_on_the_first_sheet_and_on_that_of_its_action(tmp_path):
-    book = write(tmp_path / "x.xlsx", PIECES, by_action=ACTION)
+    book = write(tmp_path / "x.xlsx", PIECES, by_action=BY_ACTION)
     assert [*book] == SHEETS
-    header, *whole = book["verified"]
+    header, *whole = book["Everything"]
     assert whole == [
         ("ada@x.example", 1, "send"),
         ("=1+1", 2, "drop"),
@@ -125,14 +127,14 @@ def test_each_row_is_on_the_first_sheet_and_on_that_of_its_action(tmp_path):
 
 
 def test_pandas_reads_the_whole_table(tmp_path):
-    write(tmp_path / "x.xlsx", PIECES, by_action=ACTION)
+    write(tmp_path / "x.xlsx", PIECES, by_action=BY_ACTION)
     frame = pd.read_excel(tmp_path / "x.xlsx", engine="calamine")
     assert frame["email"].tolist()[:3] == ["ada@x.example", "=1+1", "bo@x.example"]
     assert len(frame) == 4
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"by_action": ACTION}, {"like": FileFormat(sheet="people")}]
+    "options", [{}, {"by_action": BY_ACTION}, {"like": FileFormat(sheet="people")}]
 )
 def test_it_replaces_its_own_workbook_as_a_whole(tmp_path, options):
     first = write(tmp_path / "x.xlsx", PIECES, **options)
@@ -151,12 +153,12 @@ def foreign(path, names):
 
 
 def renamed(path):
-    write(path, PIECES, by_action=ACTION)
+    write(path, PIECES, by_action=BY_ACTION)
     change_parts(path, "xl/workbook.xml", lambda octets: octets.replace(b"Summary", b"Figures"))
 
 
 def added(path):
-    write(path, PIECES, by_action=ACTION)
+    write(path, PIECES, by_action=BY_ACTION)
     add_sheet(path)
 
 
@@ -191,14 +193,16 @@ def test_it_does_not_replace_a_sheet_of_somebody_else(tmp_path, other):
     make(tmp_path / "x.xlsx")
     before = (tmp_path / "x.xlsx").read_bytes()
     with pytest.raises(InputError, match=r"x\.xlsx " + said) as caught:
-        write(tmp_path / "x.xlsx", PIECES, by_action=ACTION)
+        write(tmp_path / "x.xlsx", PIECES, by_action=BY_ACTION)
     assert str(caught.value).endswith("give another name, or remove it")
     assert (tmp_path / "x.xlsx").read_bytes() == before
     assert [*tmp_path.iterdir()] == [tmp_path / "x.xlsx"]
 
 
 def test_a_table_named_like_a_sheet_of_ours_keeps_its_name(tmp_path):
-    book = write(tmp_path / "x.xlsx", PIECES, by_action=ACTION, like=FileFormat(sheet="send list"))
+    book = write(
+        tmp_path / "x.xlsx", PIECES, by_action=BY_ACTION, like=FileFormat(sheet="send list")
+    )
     assert [*book] == ["send list", "Summary", "Send list 2", *SHEETS[3:]]
 
 

@@ -15,6 +15,7 @@ import mailverdict as mv
 from mailverdict.cli import main
 from mailverdict.errors import ColumnError, InputError, SettingsError
 from mailverdict.frames.policy import find_policy, read_decided
+from mailverdict.frames.results import Results
 from mailverdict.model.section import Section
 from mailverdict.model.words import MEANING, NO_ANSWER, REASON_LABELS, Reason
 from mailverdict.reports.counts import Counts
@@ -432,6 +433,7 @@ class TestManager:
             "Ask again",
             "Remove",
             "Not checked",
+            "Everything",
         ]
         assert "Largest domains" not in [row[0] for row in book["Summary"]]
 
@@ -513,6 +515,7 @@ def test_saving_writes_whole_files_of_two_kinds(out, tmp_path):
         "Ask again",
         "Remove",
         "Not checked",
+        "Everything",
     ]
     cells = [
         cell
@@ -544,14 +547,18 @@ def test_a_workbook_of_ours_is_replaced_and_one_with_another_sheet_is_not(out, t
 def test_a_workbook_goes_on_in_another_sheet_and_has_the_figures(out, tmp_path):
     facts = facts_of(out, "balanced")
     table = pa.table({"email": [f"a{at}@x.example" for at in range(5)], "formula": ["=1+1"] * 5})
-    write_workbook(
-        tmp_path / "r.xlsx", facts, {"send": table, "drop": table.slice(0, 0)}, sheet_rows=2
-    )
+    decided = mv.decide(mv.verify(table, "email", validation_type="regex"), "email")
+    write_workbook(tmp_path / "r.xlsx", facts, Results(decided, "email", None), table, sheet_rows=2)
     book = cells_of(tmp_path / "r.xlsx")
-    assert [*book] == ["Summary", "Send list", "Send list 2", "Send list 3", "Remove"]
-    found = [cells for name in [*book][1:] for cells in book[name][1:]]
-    assert found == [(mail, "=1+1") for mail in table["email"].to_pylist()]
-    assert not list(sheet_xml(tmp_path / "r.xlsx", 2).iter(f"{MAIN}f"))  # no formula
+    sent = ["Send list", "Send list 2", "Send list 3"]
+    whole = ["Everything", "Everything 2", "Everything 3"]
+    empty = ["To review", "Ask again", "Remove", "Not checked"]
+    assert [*book] == ["Summary", *sent, *empty, *whole]
+    rows = [cells for name in whole for cells in book[name][1:]]
+    assert rows == [(mail, "=1+1") for mail in table["email"].to_pylist()]
+    assert [len(book[name]) for name in sent] == [3, 3, 2]
+    number = [*book].index("Everything") + 1
+    assert not list(sheet_xml(tmp_path / "r.xlsx", number).iter(f"{MAIN}f"))  # no formula
     rows = {row[0]: row[1] for row in book["Summary"]}
     assert (rows["Rows"], rows["Send list"], rows["Share of rows that can be mailed"]) == (
         7,

@@ -20,7 +20,7 @@ from ..files.compression import COMPRESSIONS
 from ..files.header import numbered
 from ..files.readers import STDIN, open_table
 from ..files.table_file import UNSPECIFIED, ReadOptions, TableFile
-from ..files.workbook import check_replaced, check_room
+from ..files.workbook import ActionSheets, check_replaced, check_room
 from ..files.writers import (
     READ_ONLY,
     FormulaColumns,
@@ -215,7 +215,7 @@ class TableOutput:
         path: str | None,
         source: TableFile,
         is_escaped: Callable[[str], bool],
-        by_action: str | None = None,
+        by_action: ActionSheets | None = None,
     ) -> None:
         self.path, self.source, self.is_escaped, self.by_action = (
             path,

@@ -23,6 +23,7 @@ import mailverdict as mv
 from ..files.plain import to_plain
 from ..files.readers import STDIN
 from ..files.table_file import LINE, ReadOptions, TableFile
+from ..files.workbook import ActionSheets
 from ..files.writers import FormulaColumns
 from ..frames.duplicates import SentMailboxes
 from ..frames.file_run import FileRun
@@ -35,6 +36,7 @@ from ..model.words import ValidationType, count_of
 from ..reports.counts import Counts, keys_of, people_of
 from ..reports.facts import verify_command
 from ..reports.origins import ListCounts
+from ..reports.person_sheet import PersonSheet
 from ..reports.report import check_audience, check_path, make_report, read_earlier, verified_pieces
 from ..table.columns import REPAIR_COLUMNS, SETS, choose_columns, label_of
 from ..table.options import VerifyOptions
@@ -199,6 +201,8 @@ def verify(
         name = pick_column(source, column)
         listed = add_refusals(source, name, listed, suppress_where or (), quiet=quiet)
         needed = [name, *(rule.column for rule in listed.rules)] if listed else [name]
+        if report is not None and not is_page(report):
+            needed = list(source.columns)  # a workbook has all
         identifiers = []
         if send_list is not None:
             identifiers = send_list.find_identifier(source.columns, name)
@@ -218,7 +222,7 @@ def verify(
             keep_repeats=keep_repeats,
             identifiers=identifiers,
         )
-        by_action = None if policy is None else rows.label("action")
+        by_action = None if policy is None else ActionSheets(rows.label("action"), rows.for_people)
         escaped = FormulaColumns(name, prefix, in_all=escape_formulas)
         table_output = TableOutput(output, source, escaped, by_action=by_action)
 
@@ -371,13 +375,15 @@ class VerifiedRows:
         self.given = {*source.columns, LINE}
         self.added = [self.label(name) for name in names]
         self.report_path = report
+        self.person_sheet = PersonSheet()
         policy_of_report = None if report is None else self.policy or find_policy("balanced")
         self.counts = Counts(policy_of_report)
         self.origins = None if policy_of_report is None else ListCounts(policy_of_report)
         self.judge = self.policy or policy_of_report  # what says which rows are sent
         # Read now: the output may replace the file.
         self.earlier = None if earlier is None else read_earlier(earlier, column, prefix)
-        self.is_kept = report is not None and (earlier is not None or not is_page(report))
+        self.has_sheets = report is not None and not is_page(report)  # of all rows
+        self.is_kept = self.has_sheets or earlier is not None
         self.kept: list[pa.Table] = []  # for a workbook, which has all rows, and for a comparison
 
     def label(self, name: str) -> str:
@@ -413,7 +419,8 @@ class VerifiedRows:
             shown_or_judged = [at for at, each in enumerate(names) if each != LINE]
             self.origins.add(rows, Table(piece.select(shown_or_judged), self.column))
         if self.is_kept:
-            self.kept.append(results.cast(plain_schema(results.schema)))
+            kept = self.with_others(results, piece) if self.has_sheets else results
+            self.kept.append(kept.cast(plain_schema(kept.schema)))
         given = [at for at, name in enumerate(piece.column_names) if name in self.given]
         added = [
             name for name in self.added if name not in self.given and name in piece.column_names
@@ -425,6 +432,19 @@ class VerifiedRows:
                     shown, pa.field(self.label(name), pa.string()), decided[name].cast(pa.string())
                 )
         return shown
+
+    def with_others(self, results: pa.Table, piece: pa.Table) -> pa.Table:
+        """All columns of a piece, with the results as they were judged."""
+        names = piece.column_names
+        whole = piece.select([at for at, name in enumerate(names) if name != LINE])
+        for name in results.column_names:
+            if name not in names:
+                whole = put_column(whole, results.field(name), results[name])
+        return whole
+
+    def for_people(self, piece: pa.Table) -> pa.Table:
+        """The rows that are written as a person reads them, for the sheets of a workbook."""
+        return self.person_sheet.rows(Results(piece, self.column, self.prefix, ()))
 
     def find_repeats(self, rows: Results, decided: pa.Table) -> npt.NDArray[np.int64]:
         """For each row of a piece the earlier one that is sent at its mailbox; 0 for none."""

@@ -10,8 +10,9 @@ import datetime
 import decimal
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from ..model.section import Section, what_to_do
 from ..model.words import ACTIONS, count_of, first_of, show_directions
 from ..theme import COLOURS, LABELS, colour
 from .plain import to_plain
+from .sheet_rows import row_sheet_class
 from .sheets import is_ours, mark_of
 from .table_file import UNKNOWN, FileFormat
 
@@ -44,11 +46,13 @@ NARROW, WIDE, MOMENT = (
     48,
     19,
 )
+ROWS_AT_ONCE = 8_192  # made at once: bounds memory
 ARROW = 3  # characters that the button of a filter covers
 SHEET_NAME = 31  # characters; a workbook allows no more
 A4 = 9  # in the numbers of paper sizes
 EXACT_DIGITS = 15  # of a decimal that a double gives back
 UNNAMED = "verified"
+EVERYTHING = "Everything"  # the sheet of all rows and columns, beside those for people
 SUMMARY = "Summary"  # the name of a sheet with figures, the first of a report
 SUMMARY_WIDTHS = (44, 26, *[15] * 9)  # characters, of the columns of a summary
 ROW_HEIGHT, CHART_ROWS = 20, 14  # pixels; rows of a chart with the blank ones around it
@@ -110,7 +114,7 @@ class FormattedBook:
             end = f" {number}"
             wanted = name[: SHEET_NAME - len(end)] + end
         self.names.add(wanted.lower())
-        sheet = self.book.add_worksheet(wanted)
+        sheet = self.book.add_worksheet(wanted, row_sheet_class())
         sheet.set_landscape()
         sheet.set_paper(A4)
         sheet.fit_to_pages(1, 0)  # all columns on one page when printed
@@ -164,6 +168,14 @@ class TableSheet:
         self.widths = [
             max(width, width_of(column)) for width, column in zip(self.widths, columns, strict=True)
         ]
+        for start in range(0, len(piece), ROWS_AT_ONCE):
+            self.write_rows([column.slice(start, ROWS_AT_ONCE) for column in columns])
+
+    def write_rows(self, columns: Sequence[Any]) -> None:
+        """Append some rows, by their plain columns."""
+        if self.sheet.append_rows(self.row, columns):
+            self.row += len(columns[0])
+            return
         for cells in zip(*(column.to_pylist() for column in columns), strict=True):
             put_row(self.sheet, self.row, cells)
             self.row += 1
@@ -209,23 +221,34 @@ def long_rows(column: Any) -> list[int]:
     return found
 
 
+@dataclass(frozen=True)
+class ActionSheets:
+    """A sheet for each action, beside that of the whole table."""
+
+    column: str  # of the table, with what to do with each row
+    view: Callable[[pa.Table], pa.Table]  # a piece as it is on these sheets
+
+
 class XlsxTableWriter:
     """A workbook whose first sheet is the table, named as that of the workbook `like`, with the rows before its header.
 
-    `by_action` is the column with what to do with each row: each action gets a sheet of its own, and there is a
-    summary.
+    With `by_action` each action gets a sheet of its own, and there is a summary.
     """
 
     def __init__(
-        self, path: Path, like: FileFormat = UNKNOWN, by_action: str | None = None
+        self, path: Path, like: FileFormat = UNKNOWN, by_action: ActionSheets | None = None
     ) -> None:
-        self.book, self.by_action = FormattedBook(path), by_action
-        self.table = TableSheet(self.book, like.sheet or UNNAMED, like.title)
-        self.summary = self.book.add_sheet(SUMMARY) if by_action is not None else None
-        self.parts = {
-            name: TableSheet(self.book, LABELS[name]) for name in ACTIONS if by_action is not None
-        }
+        self.book = FormattedBook(path)
+        self.by_action = by_action
+        name = UNNAMED if by_action is None else EVERYTHING
+        self.table = TableSheet(self.book, like.sheet or name, like.title)
+        self.parts: dict[str, TableSheet] = {}
         self.counts: Counter[str] = Counter()
+        self.summary = None
+        if by_action is not None:
+            self.summary = self.book.add_sheet(SUMMARY)
+            for action in ACTIONS:
+                self.parts[action] = TableSheet(self.book, LABELS[action])
 
     @property
     def remarks(self) -> Sequence[str]:
@@ -234,10 +257,14 @@ class XlsxTableWriter:
     def write(self, piece: pa.Table) -> None:
         """Append rows, each also to the sheet of its action."""
         self.table.write(piece)
-        for name, part in self.parts.items():
-            rows = piece.filter(pc.equal(to_plain(piece[self.by_action]), name))
-            part.write(rows)
-            self.counts[name] += len(rows)
+        if self.by_action is None:
+            return
+        rows = self.by_action.view(piece)
+        actions = to_plain(piece[self.by_action.column])
+        for action, sheet in self.parts.items():
+            of_action = rows.filter(pc.equal(actions, action))
+            sheet.write(of_action)
+            self.counts[action] += len(of_action)
 
     def close(self) -> None:
         if self.summary is not None:

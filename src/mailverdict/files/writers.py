@@ -27,12 +27,13 @@ from ..table.columns import ADDRESS_NAMES, MESSAGE_NAMES, label_of
 from .columnar import TypedWriter
 from .compression import COMPRESSIONS, open_for_writing
 from .encodings import UNIT, delimiter_octet, errors_of, swap
+from .joined import bytes_of, join, large_offsets_of
 from .json_lines import JsonLinesWriter, check_members
 from .lines import join_cells, split_cells, split_end, unquote
 from .plain import to_plain
 from .readers import KINDS, STDIN
 from .table_file import CELL_MARK, LINE, UNKNOWN, FileFormat
-from .workbook import XlsxTableWriter, check_replaced, check_room
+from .workbook import ActionSheets, XlsxTableWriter, check_replaced, check_room
 
 STDOUT = STDIN
 READ_ONLY = (".xlsm", ".xlsb", ".xls", ".ods", ".vcf")  # the first needs a macro in it
@@ -52,7 +53,7 @@ def create_table(
     is_escaped: Callable[[str], bool] = lambda name: False,
     choose: Callable[[], Path] | None = None,
     like: FileFormat = UNKNOWN,
-    by_action: str | None = None,
+    by_action: ActionSheets | None = None,
 ) -> Iterator[TableWriter]:
     """Yield a writer for a table file that appears complete at the end, or not at all after an exception.
 
@@ -62,8 +63,8 @@ def create_table(
     may name another file to replace. `like` is the format of the file that the rows are from: a CSV gets its delimiter
     and byte order mark, and copies the own cells of rows with the column `LINE`; a workbook gets the name of its sheet
     and its title. In the columns of a CSV for which `is_escaped` is true, text that a spreadsheet would run gets an
-    apostrophe before it; a workbook's cells are typed. With `by_action`, the name of the column of actions, a workbook
-    also gets a summary and a sheet for each action.
+    apostrophe before it; a workbook's cells are typed. With `by_action` a workbook also gets a summary and a sheet for
+    each action.
     Raises `InputError` if the file cannot be created.
     """
     target = user_path(path)
@@ -333,23 +334,3 @@ def quote(texts: pa.LargeStringArray, delimiter: str) -> pa.LargeStringArray:
     is_special = reduce(pc.or_, (pc.match_substring(texts, special) for special in present))
     quoted = join('"', pc.replace_substring(texts.filter(is_special), '"', '""'), '"')
     return pc.replace_with_mask(texts, is_special, quoted)
-
-
-def large_offsets_of(texts: pa.LargeStringArray) -> Any:
-    """The offset of each text in the buffer, which takes 64 bits, and the end of the last one."""
-    if not len(texts):
-        return np.zeros(1, np.int64)
-    return np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
-
-
-def bytes_of(texts: pa.LargeStringArray) -> memoryview:
-    """The bytes of all texts, one after the other, without a copy."""
-    offsets = large_offsets_of(texts)
-    return memoryview(texts.buffers()[2] or b"")[offsets[0] : offsets[-1]]
-
-
-def join(*parts: Any, between: str = "") -> Any:
-    """Concatenate texts row by row; a missing one is empty."""
-    kind = next(part.type for part in parts if not isinstance(part, str))
-    whole = [pa.scalar(part, kind) if isinstance(part, str) else part for part in (*parts, between)]
-    return pc.binary_join_element_wise(*whole, null_handling="replace")

@@ -18,10 +18,10 @@ from ..files.plain import to_plain
 from ..files.readers import open_table
 from ..files.table_file import TableFile
 from ..files.workbook import SUMMARY, check_replaced, import_xlsxwriter
-from ..frames.policy import Policy, find_policy, read_decided, split
+from ..frames.policy import Policy, decide, find_policy, read_decided
 from ..frames.results import Results, with_core
 from ..model.paths import user_path
-from ..model.words import ACTIONS, count_of, percent
+from ..model.words import count_of, percent
 from ..table.columns import label_of
 from ..table.table import labels_of
 from .counts import Counts
@@ -126,13 +126,14 @@ def write_page(report: Report, path: Path) -> None:
 
 
 def write_sheets(report: Report, path: Path) -> None:
-    """A sheet of facts, then one per action."""
+    """A sheet of facts, one per action, and all rows with all columns."""
     from .workbook import write_workbook  # noqa: PLC0415 - few need it
 
-    parts = split(report._out, report._column, policy=report._facts.policy, prefix=report._prefix)
-    report._remarks = write_workbook(
-        path, report._facts, {action: to_table(getattr(parts, action)) for action in ACTIONS}
+    decided = decide(
+        report._out, report._column, policy=report._facts.policy, prefix=report._prefix
     )
+    rows = Results(decided, report._column, report._prefix)
+    report._remarks = write_workbook(path, report._facts, rows, to_table(decided))
 
 
 def to_table(frame: Any) -> pa.Table:

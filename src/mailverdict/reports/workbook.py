@@ -1,17 +1,32 @@
-"""A report as a workbook: a sheet with its sections, then one with the rows of each action."""
+"""A report as a workbook: a sheet with its sections, one with the rows of each action, and one with everything.
+
+The sheets of actions are for people, with few columns (`PersonSheet`); *Everything* has all columns of the user's and
+all of ours.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from ..files.workbook import SUMMARY, XLSX_ROWS, FormattedBook, TableSheet, put_sections
+from ..files.workbook import (
+    EVERYTHING,
+    SUMMARY,
+    XLSX_ROWS,
+    FormattedBook,
+    TableSheet,
+    put_sections,
+)
+from ..frames.results import Results
 from ..model.section import Section
+from ..model.words import ACTIONS
 from ..theme import LABELS
 from .facts import ReportFacts
+from .person_sheet import PersonSheet
 from .sections import sections_of, verdicts
 from .wording import days_of, made_checks, title_of
 
@@ -19,21 +34,30 @@ PIECE_ROWS = 65_536  # rows converted at once: bounds memory
 
 
 def write_workbook(
-    path: Path, facts: ReportFacts, parts: Mapping[str, pa.Table], sheet_rows: int = XLSX_ROWS - 1
+    path: Path,
+    facts: ReportFacts,
+    rows: Results,
+    table: pa.Table,
+    sheet_rows: int = XLSX_ROWS - 1,
 ) -> list[str]:
-    """Write the sections and the rows of each action; rows beyond one sheet go on in another.
+    """Write the sections, the rows of each action, and `table`, which has all columns of the same rows.
 
-    Returns what a sheet cannot hold.
+    Rows beyond one sheet go on in another. Returns what a sheet cannot hold.
     """
     remarks: list[str] = []
     book = FormattedBook(path, "a report as XLSX")
     shown = [section for columns in sections_of(facts) for column in columns for section in column]
     put_sections(book, book.add_sheet(SUMMARY), [known(facts), verdicts(facts), *shown])
-    for action, table in parts.items():
-        for start in range(0, max(len(table), 1), sheet_rows):
-            sheet = TableSheet(book, LABELS[action])
-            put_part(sheet, table.slice(start, sheet_rows))
-            remarks += [f"{each} of sheet {sheet.sheet.get_name()}" for each in sheet.remarks()]
+    for_people = PersonSheet().rows(rows)
+    parts = {}
+    for action in ACTIONS:
+        parts[LABELS[action]] = for_people.filter(pc.equal(rows["action"], action))
+    parts[EVERYTHING] = table
+    for name, part in parts.items():
+        for start in range(0, max(len(part), 1), sheet_rows):
+            sheet = TableSheet(book, name)
+            put_part(sheet, part.slice(start, sheet_rows))
+            remarks += [f"{remark} of sheet {sheet.sheet.get_name()}" for remark in sheet.remarks()]
     book.close()
     return remarks
 

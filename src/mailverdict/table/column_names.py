@@ -11,7 +11,7 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Iterable
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -130,3 +130,35 @@ def is_plain_email(name: Any) -> bool:
     rest = email.sub("", folded)
     rest = plain.sub("", f" {' '.join(rest.split())} ")
     return not rest.strip()
+
+
+class Identity(StrEnum):
+    """What a column says about whom a row is of."""
+
+    IDENTIFIER = "identifier"  # a number or text of its own
+    NAME = "name"  # of the person or the company
+
+
+@cache
+def identity_words() -> tuple[dict[str, Identity], frozenset[str]]:
+    """The names of columns that say whom a row is of, folded; and the words around them."""
+    table = read_table("column_names.toml")
+    names = {}
+    for row in table["identity"]:
+        for phrase in phrases_of(row["words"]):
+            names[fold_text(phrase)] = Identity(row["kind"])
+    return names, frozenset(phrases_of(table["beside"]["words"]))
+
+
+def identity_of(name: Any) -> Identity | None:
+    """What a name says about whom a row is of; None for nothing.
+
+    >>> str(identity_of("Record ID")), str(identity_of("firstName")), identity_of("Owner ID")
+    ('identifier', 'name', None)
+    """
+    names, beside = identity_words()
+    folded = fold_text(name)
+    if folded in names:
+        return names[folded]
+    kept = [word for word in folded.split() if word not in beside]
+    return names.get(f" {' '.join(kept)} ")
