@@ -286,3 +286,22 @@ def test_lists_and_dictionaries_of_the_user_are_read_as_they_are(tmp_path, monke
     read = whole(path)
     assert read["tags"].combine_chunks().equals(values)
     assert read["kind"].to_pylist() == kinds.to_pylist()
+
+
+@pytest.mark.parametrize("ending", ["parquet", "feather"])
+def test_columns_of_one_name_get_different_ones(tmp_path, ending):
+    path = tmp_path / f"out.{ending}"
+    piece = pa.table(
+        [["ada@x.org"], ["a"], ["b"], ["c"]], names=["email", "note", "note", "note_2"]
+    )
+    with create_table(path) as table:
+        table.write(piece)
+        table.write(piece)
+    assert table.remarks == ["another column note is called note_3 in the file"]
+    frame = pd.read_parquet(path) if ending == "parquet" else pd.read_feather(path)
+    assert frame.to_dict("list") == {
+        "email": ["ada@x.org"] * 2,
+        "note": ["a"] * 2,
+        "note_3": ["b"] * 2,
+        "note_2": ["c"] * 2,
+    }

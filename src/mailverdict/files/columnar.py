@@ -258,26 +258,34 @@ def is_hidden(path: Path) -> bool:
 class TypedWriter:
     """A Parquet file, or an Arrow IPC file as Feather version 2; the first piece decides the schema.
 
-    In an Arrow file dictionary-encoded columns are text: each piece has another dictionary.
+    In an Arrow file dictionary-encoded columns are text: each piece has another dictionary. A name that occurs twice
+    gets a number, since few readers can tell such columns apart.
     """
-
-    remarks: Sequence[str] = ()
 
     def __init__(self, path: Path, kind: str) -> None:
         self.path, self.is_parquet = path, kind == "parquet"
+        self.remarks: list[str] = []
         self.writer: Any = None
 
     def write(self, piece: pa.Table) -> None:
+        names = unique_names(piece.column_names)
         if self.writer is None:
-            self.schema = pa.schema(
-                [self.written_field(field) for field in piece.schema], piece.schema.metadata
-            )
-            if self.is_parquet:
-                self.writer = pyarrow.parquet.ParquetWriter(self.path, self.schema)
-            else:
-                options = pa.ipc.IpcWriteOptions(compression="lz4")
-                self.writer = pa.ipc.new_file(str(self.path), self.schema, options=options)
-        self.writer.write_table(piece.cast(self.schema))
+            self.open(piece, names)
+        self.writer.write_table(piece.rename_columns(names).cast(self.schema))
+
+    def open(self, piece: pa.Table, names: Sequence[str]) -> None:
+        """Begin the file with the columns of the first piece."""
+        fields = []
+        for field, name in zip(piece.schema, names, strict=True):
+            fields.append(self.written_field(field).with_name(name))
+            if name != field.name:
+                self.remarks.append(f"another column {field.name} is called {name} in the file")
+        self.schema = pa.schema(fields, piece.schema.metadata)
+        if self.is_parquet:
+            self.writer = pyarrow.parquet.ParquetWriter(self.path, self.schema)
+        else:
+            options = pa.ipc.IpcWriteOptions(compression="lz4")
+            self.writer = pa.ipc.new_file(str(self.path), self.schema, options=options)
 
     def written_field(self, field: pa.Field) -> pa.Field:
         if not self.is_parquet and pa.types.is_dictionary(field.type):
@@ -287,3 +295,22 @@ class TypedWriter:
     def close(self) -> None:
         if self.writer is not None:
             self.writer.close()
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """The names with a number behind those that occur again.
+
+    >>> unique_names(["x", "y", "x", "x_2"])
+    ['x', 'y', 'x_3', 'x_2']
+    """
+    taken = set(names)
+    unique: list[str] = []
+    seen: set[str] = set()
+    for name in names:
+        new, number = name, 1
+        while new in seen or (number > 1 and new in taken):
+            number += 1
+            new = f"{name}_{number}"
+        seen.add(new)
+        unique.append(new)
+    return unique

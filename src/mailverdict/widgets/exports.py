@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from ..files.plain import to_plain
 from ..files.writers import create_table
 from ..frames.alike import DROPS_DUPLICATES
 from ..frames.policy import read_decided
+from ..model.words import capitalize
 from ..reports.report import make_report
 from ..table.cells import as_text, is_text, to_array, where_filled
 from ..table.columns import ACTION_COLUMNS, ADDRESS_NAMES, COLUMNS, REPAIR_COLUMNS, Column, label_of
@@ -145,7 +145,6 @@ def save_table(
     file, as sentences.
     """
     noted: set[str] = set()  # filled before the first row is written
-    remarks: list[str] = []
     try:
         with create_table(
             path, is_escaped=lambda name: name in noted and not name.endswith(ADDRESS_NAMES)
@@ -154,20 +153,8 @@ def save_table(
                 noted.update(
                     *(note.get("columns", ()) for note in read_notes(piece.attrs).values())
                 )
-                made = to_arrow(piece, types)
-                if path.suffix == ".parquet":  # whose readers refuse a name that occurs twice
-                    names = unique_names(made.column_names)
-                    renamed = [
-                        (old, new)
-                        for old, new in zip(made.column_names, names, strict=True)
-                        if old != new
-                    ]
-                    remarks = [
-                        f"Another column {old} is called {new} in the file." for old, new in renamed
-                    ]
-                    made = made.rename_columns(names)
-                table.write(made)
-            remarks += [f"{each}." for each in table.remarks]
+                table.write(to_arrow(piece, types))
+            remarks = [f"{capitalize(remark)}." for remark in table.remarks]
     except OSError as exc:
         raise InputError(f"{path.name} cannot be written: {exc.strerror}") from exc
     return remarks
@@ -208,19 +195,3 @@ def column_to_arrow(cells: pd.Series[Any], kind: pa.DataType | None = None) -> p
 def name_of(name: Any) -> str:
     """A column's name as text, with all levels of a multi-level label."""
     return encodable("_".join(map(str, name)) if isinstance(name, tuple) else str(name))
-
-
-def unique_names(names: Sequence[str]) -> list[str]:
-    """The names with a number behind those that occur again.
-
-    >>> unique_names(["x", "y", "x", "x_2"])
-    ['x', 'y', 'x_3', 'x_2']
-    """
-    found: list[str] = []
-    for name in names:
-        numbered = (f"{name}_{number}" for number in itertools.count(2))
-        taken = {*found, *names}
-        found.append(
-            name if name not in found else next(each for each in numbered if each not in taken)
-        )
-    return found
