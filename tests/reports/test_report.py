@@ -725,7 +725,7 @@ class TestOrigins:
             out[f"again {at}"] = np.where(out["email_verdict"] == "invalid", "x", words)
         page = mv.report(out, audience="manager").to_html()
         section = re.search(r"<h2>Where they come from</h2>.*?</section>", page, re.DOTALL)[0]
-        assert section.count("<tr>") == 1 + 2 * 3
+        assert section.count("<tr>") == 1 + 3
 
     def test_text_of_others_is_escaped(self):
         out = simulated_list(2, has_effect=True)
@@ -737,3 +737,31 @@ class TestOrigins:
     def test_a_wrong_column_is_an_error(self):
         with pytest.raises(ColumnError, match="no column 'nothing'"):
             mv.report(simulated_list(2), by="nothing")
+
+
+def test_what_was_decided_by_hand_is_shown_as_it_was_typed():
+    out = mv.verify(pd.DataFrame({"mail": ["bob@gmial.com"]}), "mail", validation_type="regex")
+    out["mail_decision"] = pd.Series(["suggestion"], dtype="string")
+    out["mail_decided_address"] = out["mail_clean"] = out["mail_suggestion"]
+    page = mv.report(out, "mail").to_html()
+    section = re.search(r"<h2>Decided by hand</h2>.*?</section>", page, re.DOTALL)[0]
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", section)
+    assert cells == ["bob@gmial.com", "Use the suggestion", "bob@gmail.com"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "limit"),
+    [
+        ("regex", "domains and mailboxes were not asked: many can bounce."),
+        ("mx", "the mailboxes were not asked: some will bounce."),
+        ("smtp", None),
+    ],
+)
+def test_what_the_check_leaves_open_is_beside_the_headline(kind, limit):
+    out = mv.verify(pd.DataFrame({"mail": ["ada@x.org"]}), "mail", validation_type="regex")
+    out["mail_validation_type"] = kind
+    out.attrs = {}
+    page = mv.report(out, "mail").to_html()
+    hero = page[page.index('class="mv-hero"') : page.index("<h2>")]
+    assert ("will bounce" in hero or "can bounce" in hero) == (limit is not None)
+    assert limit is None or limit in hero

@@ -58,9 +58,30 @@ def reports(tmp_path_factory):
     mv.report(out, "email", folder / "full.html", name="spring.csv", bounces=bounces, earlier=old)
     mv.report(out, "email", folder / "plain.html")
     mv.report(
-        out, "email", folder / "manager.html", name="spring.csv", earlier=old, audience="manager"
+        with_origins(out),
+        "email",
+        folder / "manager.html",
+        name="spring.csv",
+        earlier=old,
+        audience="manager",
+        by="country",
     )
     return folder
+
+
+def with_origins(out):
+    """The same rows with three columns that each say where invalid addresses come from."""
+    out = out.copy()
+    rows = out.index.to_series()
+    out["lead_source"] = (rows % 5 == 0).map({True: "Trade fair 2023 in Hannover", False: "Web"})
+    out["owner"] = (rows % 7 == 0).map({True: "Bartholomew of the inside sales", False: "Ann"})
+    out["country"] = (rows % 11).map("country number {} of the list".format)
+    is_bad = (rows % 5 == 0) | (rows % 7 == 0) | (rows % 11 == 0)
+    out.loc[is_bad & (rows % 3 != 0), ["email_verdict", "email_details"]] = [
+        "invalid",
+        "mailbox_not_found",
+    ]
+    return out
 
 
 @pytest.fixture(scope="module")
@@ -158,6 +179,16 @@ def test_it_prints_on_few_pages_of_a4(opened, name, most, scheme):
     )
     assert 1 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= most
     assert b"/MediaBox [0 0 594.9" in printed or b"/MediaBox [0 0 595" in printed  # A4
+
+
+def test_the_page_for_a_manager_says_where_invalid_addresses_come_from(opened):
+    page = opened("manager.html")
+    table = page.get_by_role("table", name="Where they come from")
+    assert table.locator("tbody tr").count() == 3
+    assert table.locator("thead th").all_inner_texts() == [
+        *("Column", "Group", "People", "Invalid", "", "Elsewhere", "Can be mailed")
+    ]
+    assert page.get_by_text("The first 6 of 11.").is_visible()
 
 
 def test_on_paper_nothing_is_wider_than_the_page_and_a_table_says_how_many_rows_it_leaves_out(

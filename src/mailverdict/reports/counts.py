@@ -50,7 +50,7 @@ class Counts:
         self.seen, self.seen_people = SeenAddresses(), SeenAddresses()
         self.decided: list[
             tuple[str, str, str]
-        ] = []  # the first rows: address, decision, suggestion that was chosen
+        ] = []  # the first rows: what was typed, decision, suggestion that was chosen
         self.domains = [NO_DOMAINS]  # rows by domain and bucket, of pieces
         self.typos = Counter[tuple[str, str]]()  # rows by what was typed and probably meant
         self.days: list[date] = []  # the first and the last day of the checks of each piece
@@ -88,9 +88,9 @@ class Counts:
             self.answered_by[str(label)] = None
 
     def add_decided(self, rows: Results) -> None:
-        """Keep the first addresses about which a person decided."""
+        """Keep the first rows about which a person decided, with what was typed there."""
         at = np.flatnonzero(to_bools(rows.decision.is_valid()))[: TOP_DECIDED - len(self.decided)]
-        columns = (rows.addresses, rows["decision"], rows["decided_address"])
+        columns = (rows.texts, rows["decision"], rows["decided_address"])
         taken = (each.take(pa.array(at)).fill_null("").to_pylist() for each in columns)
         self.decided += zip(*taken, strict=True)
 

@@ -19,7 +19,7 @@ from ..theme import LABELS, badge, interval_bar, scoped, stylesheet, symbol
 from .counts import Counts
 from .facts import ReportFacts
 from .sections import by_mark, sections_of
-from .wording import days_of, made_checks, people_text, title_of
+from .wording import days_of, limit_text, made_checks, people_text, title_of
 
 SCOPE = ".mv-report.mv-report"  # twice, to come before the style sheet of JupyterLab
 FEW = 12  # rows of a long table inside a notebook
@@ -132,9 +132,12 @@ def head(facts: ReportFacts) -> list[Markup]:
     ]
     dotted = [part for each in parts for part in (" · ", each)][1:]
     marked = by_mark(counts.buckets)
-    said = f"{people_text(counts)}, by the policy “{facts.policy.name}”."
+    said = [f"{people_text(counts)}, by the policy “{facts.policy.name}”."]
+    if limit := limit_text(counts.validation_types):
+        said.append(f" {limit}")
     if empty := counts.buckets["missing"]:
-        said += f" {count_of(empty, 'cell is', 'cells are')} empty."
+        said.append(f" {count_of(empty, 'cell is', 'cells are')} empty.")
+    said.append(trend_line(facts))
     legend = [
         element(
             "li",
@@ -150,7 +153,7 @@ def head(facts: ReportFacts) -> list[Markup]:
         element(
             "div",
             element("p", f"{mailable_text(counts)} can be mailed", class_="mv-figure"),
-            element("p", said, trend_line(facts)),
+            element("p", *said),
             stacked_bar(marked, "Rows by verdict", "mv-picture", 32),
             element("ul", *legend, class_="mv-legend", role="list"),
             class_="mv-hero",

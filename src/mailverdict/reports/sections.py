@@ -35,6 +35,7 @@ from .wording import (
 MAIN_REASONS = 5  # on the page for a manager
 MAIN_COLUMNS, MANY_COLUMNS = 3, 12  # that say where invalid addresses come from
 MANY_GROUPS = 100
+MAIN_GROUPS = 6  # on the page for a manager
 SHARE = ("Share of rows", "share")
 BAR = ("", "bar")
 GROUP_COLUMNS = (
@@ -53,10 +54,12 @@ def sections_of(facts: ReportFacts) -> Iterator[Sequence[Sequence[Section]]]:
     """The sections from top to bottom, in columns that stand beside each other where there is room."""
     yield [[what_to_do(facts.counts.actions, meaning_of_actions(facts.counts))]]
     if facts.audience == "manager":
-        yield [[main_reasons(facts)]]
-        yield [[where_from(facts), *asked_groups(facts)]]
+        trend = []
         if facts.trend is not None:
-            yield [[then_and_now(facts, facts.trend)]]
+            trend.append(without(then_and_now(facts, facts.trend), "Share then", "Share now"))
+        yield [[main_reasons(facts)], trend]
+        groups = [where_from(facts), *asked_groups(facts)]
+        yield [[main_groups(section) for section in groups]]
         yield [[method(facts)]]
         return
     yield [[decided_by_hand(facts)]]
@@ -117,10 +120,11 @@ def main_reasons(facts: ReportFacts) -> Section:
     """The most frequent reasons, and what the others are together."""
     whole = reasons(facts)
     others = sum(count for *_, count in facts.reasons[MAIN_REASONS:])
-    notes = (
-        [f"{count_of(others, 'more row has', 'more rows have')} other reasons."] if others else []
-    )
-    return replace(whole, rows=whole.rows[:MAIN_REASONS], notes=notes)
+    notes = []
+    if others:
+        notes.append(f"{count_of(others, 'more row has', 'more rows have')} other reasons.")
+    most = replace(whole, rows=whole.rows[:MAIN_REASONS], notes=notes)
+    return without(most, "", "What it means")
 
 
 def flags(facts: ReportFacts) -> Section:
@@ -134,7 +138,7 @@ def flags(facts: ReportFacts) -> Section:
 
 
 def decided_by_hand(facts: ReportFacts) -> Section:
-    """What a person decided about single addresses, whatever the policy says."""
+    """What a person decided about single rows, whatever the policy says."""
     counts, listed = facts.counts.decisions, facts.counts.decided
     rows = sum(counts.values())
     said = [
@@ -144,7 +148,7 @@ def decided_by_hand(facts: ReportFacts) -> Section:
     ]
     return Section(
         "Decided by hand",
-        (("Address", "data"), ("Decision", "text"), ("Suggestion", "data")),
+        (("As typed", "data"), ("Decision", "text"), ("Suggestion", "data")),
         [(address, DECISION_LABELS.get(word, word), meant) for address, word, meant in listed],
         said="; ".join(said),
         notes=[]
@@ -210,30 +214,50 @@ def repairs(found: CleaningFacts) -> Section:
 
 
 def where_from(facts: ReportFacts) -> Section:
-    """The columns of the list whose groups differ, each with its worst and its best group."""
+    """The columns of the list whose groups differ: each with its worst group, for an analyst also with its best."""
     if facts.origins is None or not facts.findings:
         return Section("")
-    most = MAIN_COLUMNS if facts.audience == "manager" else MANY_COLUMNS
-    found = [finding for finding in facts.findings if finding.is_found][:most]
+    is_short = facts.audience == "manager"
+    findings = [finding for finding in facts.findings if finding.is_found]
+    if is_short and not findings:
+        return Section("")
     rows = []
-    for finding in found:
+    for finding in findings[: MAIN_COLUMNS if is_short else MANY_COLUMNS]:
         assert finding.groups is not None
         lines = group_lines(finding.groups)
-        rows += [(shown_name(finding.name), *lines[at]) for at in finding.ends]
-    table = RankTable.of(facts.findings, facts.origins, "invalid")
-    notes = [f"{capitalize(note)}." for note in other_sentences(table)]
-    if facts.audience == "manager":
-        if not found:
-            return Section("")
-        notes = []
+        ends = finding.ends[:1] if is_short else finding.ends
+        rows += [(shown_name(finding.name), *lines[at]) for at in ends]
     said = "The worst and the best group of each column whose groups differ in invalid addresses."
+    notes = []
+    if is_short:
+        said = "The worst group of each column whose groups differ in invalid addresses."
+    else:
+        table = RankTable.of(facts.findings, facts.origins, "invalid")
+        notes = [f"{capitalize(note)}." for note in other_sentences(table)]
     return Section(
         "Where they come from",
         (("Column", "data"), *GROUP_COLUMNS),
         with_largest(rows),
-        said=said if found else "",
+        said=said if findings else "",
         notes=notes,
     )
+
+
+def main_groups(section: Section) -> Section:
+    """Groups for a manager: the first ones, whose intervals are in the picture only."""
+    notes = section.notes
+    if len(section.rows) > MAIN_GROUPS:
+        notes = [f"The first {MAIN_GROUPS} of {len(section.rows):,}.", *section.notes]
+    short = replace(section, rows=section.rows[:MAIN_GROUPS], notes=notes)
+    return without(short, "95% from", "95% to")
+
+
+def without(section: Section, *labels: str) -> Section:
+    """The section without some columns, for a page on which there is little room."""
+    kept = [at for at, (label, _) in enumerate(section.columns) if label not in labels]
+    columns = [section.columns[at] for at in kept]
+    rows = [[row[at] for at in kept] for row in section.rows]
+    return replace(section, columns=columns, rows=rows)
 
 
 def found_groups(facts: ReportFacts) -> list[Section]:
@@ -412,6 +436,7 @@ def domains(facts: ReportFacts) -> Section:
 
 def method(facts: ReportFacts) -> Section:
     """How the rows were checked, and what the result does not say."""
+    is_short = facts.audience == "manager"
     made = [kind for kind in CHECKS if kind in facts.counts.validation_types]
     notes = [f"{CHECKS[kind]}: {MEANING_OF_VALID[kind]}." for kind in made]
     if facts.is_check_unknown:
@@ -421,11 +446,11 @@ def method(facts: ReportFacts) -> Section:
         )
     if facts.answered_by:
         notes.append(f"The answers come from {facts.answered_by}.")
-    if answered := [
-        f"{count:,} {SOURCE_MEANING.get(word, f'answered by {word}')}"
-        for word, count in facts.sources.items()
-    ]:
-        notes.append(f"Rows by the source of their answer: {', '.join(answered)}.")
+    if facts.sources and not is_short:
+        sources = []
+        for word, count in facts.sources.items():
+            sources.append(f"{count:,} {SOURCE_MEANING.get(word, f'answered by {word}')}")
+        notes.append(f"Rows by the source of their answer: {', '.join(sources)}.")
     notes.append(
         "“Unknown”: it was checked, without a clear answer; that does not mean “probably invalid”."
     )
@@ -438,10 +463,9 @@ def method(facts: ReportFacts) -> Section:
         cleaned = count_of(facts.cleaning.rows, "cell was", "cells were")
         notes.append(f"{cleaned} cleaned first: what stood around the address was removed.")
         accepted = sum(rows for name, _, rows in facts.cleaning.repairs if name == ACCEPTED)
-    applied = (
-        f": {count_of(accepted, 'was', 'were')} accepted by a person, the others were not applied"
-        if accepted
-        else " and were not applied"
-    )
+    applied = " and were not applied"
+    if accepted:
+        were = count_of(accepted, "was", "were")
+        applied = f": {were} accepted by a person, the others were not applied"
     notes.append(f"Suggestions are guesses from the spelling{applied}.")
     return Section("How this was checked", notes=notes)

@@ -25,6 +25,12 @@ CHECKS = {
     ValidationType.MX_BLACKLIST: "Domain can receive mail and is not on a blacklist",
     ValidationType.SMTP: "Mailbox exists",
 }
+# What the number of people who can be mailed leaves open; the check that says least comes first.
+LIMITS = {
+    ValidationType.REGEX: "Only the form was checked; domains and mailboxes were not asked: many can bounce.",
+    ValidationType.MX: "The domains were checked; the mailboxes were not asked: some will bounce.",
+    ValidationType.MX_BLACKLIST: "The domains were checked; the mailboxes were not asked: some will bounce.",
+}
 MAIN_REASONS = 3  # of an action
 REASONLESS = "No problem found"  # the reason of a valid address
 
@@ -73,6 +79,19 @@ def made_checks(facts: ReportFacts) -> str:
         "not recorded" if facts.is_check_unknown else ""
     )
     return ", by ".join(filter(None, (checks, facts.answered_by)))
+
+
+def limit_text(kinds: Iterable[str]) -> str:
+    """What the checks that were made leave open; empty if the mailboxes were asked, or it is not known.
+
+    >>> limit_text(["smtp", "mx"])
+    'The domains were checked; the mailboxes were not asked: some will bounce.'
+    """
+    made = set(kinds)
+    for kind, text in LIMITS.items():
+        if kind in made:
+            return text
+    return ""
 
 
 def people_text(counts: Counts) -> str:
