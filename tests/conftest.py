@@ -9,11 +9,12 @@ import os
 import signal
 import sys
 import tempfile
+import warnings
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.doubles.clock import PatientPolicy, skip_waits
+from tests.doubles.clock import PatientLoop, PatientPolicy, skip_waits
 
 # `make test` tries the same few examples each time, `make test-random` many others: `--hypothesis-profile=random`.
 settings.register_profile(
@@ -24,7 +25,11 @@ settings.register_profile(
 )
 settings.load_profile("fixed")
 
-asyncio.set_event_loop_policy(PatientPolicy())
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.14 has them for one more release
+    asyncio.set_event_loop_policy(PatientPolicy())
+if sys.platform == "win32":
+    asyncio.ProactorEventLoop = PatientLoop  # which the package asks for by its name
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts background jobs with SIGINT ignored, which the processes that tests interrupt would inherit.

@@ -6,6 +6,7 @@ import errno
 import os
 import secrets
 import stat
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,11 +46,11 @@ def atomic_write(
     temporary = create_temporary(path, target, mode)
     try:
         yield temporary
+        if sync:
+            with temporary.open("rb+") as file:  # Windows syncs no file that is open for reading
+                os.fsync(file.fileno())
         if mode is not None:
             temporary.chmod(mode)
-        if sync:
-            with temporary.open("rb") as file:
-                os.fsync(file.fileno())
         temporary.replace(target if choose is None else os.path.realpath(choose()))
     except BaseException as exc:
         temporary.unlink(missing_ok=True)
@@ -88,15 +89,13 @@ def check_replaceable(path: str | os.PathLike[str], target: Path, mode: int) -> 
         raise PermissionError(
             errno.EACCES, "it is read-only; make it writable, or give another name", str(path)
         )
-    folder = target.parent.stat()
-    if folder.st_mode & stat.S_ISVTX and os.geteuid() not in (
-        0,
-        folder.st_uid,
-        target.stat().st_uid,
-    ):
-        raise PermissionError(
-            errno.EPERM, "it belongs to another user; give another name", str(path)
-        )
+    if sys.platform != "win32":  # which has no such directories
+        folder = target.parent.stat()
+        owners = (0, folder.st_uid, target.stat().st_uid)
+        if folder.st_mode & stat.S_ISVTX and os.geteuid() not in owners:
+            raise PermissionError(
+                errno.EPERM, "it belongs to another user; give another name", str(path)
+            )
 
 
 def is_device(path: str | os.PathLike[str]) -> bool:

@@ -58,12 +58,11 @@ EXTENSIONS_WITH_BODY = {**EXTENSIONS, BODY_COMPLETE: {}}
 
 def half_of_files() -> int:
     """Half of the files that this process may have open; connections are files."""
-    if sys.platform == "win32":
-        return 512
-    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if limit == resource.RLIM_INFINITY:
-        return MOST_IDLE
-    return min(limit // 2, MOST_IDLE)
+    if sys.platform != "win32":
+        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        is_unlimited = limit == resource.RLIM_INFINITY
+        return MOST_IDLE if is_unlimited else min(limit // 2, MOST_IDLE)
+    return 512
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import os
+import sys
 import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
@@ -22,7 +23,7 @@ class LoopThread:
 
     def __init__(self) -> None:
         self.pid = os.getpid()
-        self.loop = asyncio.new_event_loop()
+        self.loop = new_loop()
         self.thread = threading.Thread(
             target=self.loop.run_forever, name="mailverdict-loop", daemon=True
         )
@@ -31,6 +32,13 @@ class LoopThread:
     def is_usable(self) -> bool:
         """Whether this is the thread of this process: a fork copies the object, not the thread."""
         return self.pid == os.getpid() and self.thread.is_alive()
+
+
+def new_loop() -> asyncio.AbstractEventLoop:
+    """An event loop; on Windows not the kind that stops at 512 sockets, which other packages choose as default."""
+    if sys.platform == "win32":
+        return asyncio.ProactorEventLoop()
+    return asyncio.new_event_loop()
 
 
 HOLDER: list[LoopThread] = []

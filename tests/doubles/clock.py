@@ -11,6 +11,7 @@ import asyncio
 import selectors
 import socket
 import time
+import warnings
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -116,7 +117,12 @@ class PatientLoop(asyncio.SelectorEventLoop):
         self.jobs -= 1
 
 
-class PatientPolicy(asyncio.DefaultEventLoopPolicy):
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.14 has it for one more release
+    DefaultPolicy: Any = asyncio.DefaultEventLoopPolicy
+
+
+class PatientPolicy(DefaultPolicy):
     """Makes every new event loop a patient one."""
 
     _loop_factory = PatientLoop

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import json
 import os
 import sys
@@ -17,6 +19,7 @@ from typing import Any, NoReturn
 
 import typer
 
+from ..reports.summary import BAR
 from ..runs.progress import Progress
 
 COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}  # of labels, on a terminal
@@ -88,6 +91,25 @@ def printed_warnings(label: str = "note") -> Iterator[None]:
         finally:  # they may tell the cause of an error
             for message in dict.fromkeys(str(each.message) for each in caught):
                 print_status(message, label)
+
+
+def accept_all_characters() -> None:
+    """Let both streams write what their encoding lacks, which that of a file or pipe on Windows often is."""
+    codecs.register_error("mailverdict", as_ascii)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="mailverdict")
+
+
+def as_ascii(exc: UnicodeError) -> tuple[str, int]:
+    r"""Bars as number signs, and other characters as JSON escapes them.
+
+    >>> as_ascii(UnicodeEncodeError("cp1252", "2 █ ␣", 2, 5, "undefined"))
+    ('# \\u2423', 5)
+    """
+    assert isinstance(exc, UnicodeEncodeError)
+    text = exc.object[exc.start : exc.end].replace(BAR, "#")
+    return json.dumps(text)[1:-1], exc.end
 
 
 class ProgressLog:

@@ -22,7 +22,14 @@ from ..errors import BackendError, MailVerdictError, QuotaExceeded, SettingsErro
 from ..local.backend import LocalBackend
 from ..loop import run_sync
 from .settings import NO_FILE, SETTINGS_FILE, read_options
-from .status import STATUS, LogFormat, StatusLog, print_error, print_status
+from .status import (
+    STATUS,
+    LogFormat,
+    StatusLog,
+    accept_all_characters,
+    print_error,
+    print_status,
+)
 
 DONE, USAGE, QUOTA, SERVICE, ABOVE_LIMIT, INTERRUPTED = 0, 2, 3, 4, 5, 130
 SANDBOX_NOTE = "Using the sandbox: made-up domains on this machine; no real server is asked."
@@ -148,6 +155,7 @@ def make_command() -> Any:
 
 
 def run_command(arguments: list[str]) -> NoReturn:
+    accept_all_characters()
     names: dict[str, str] = {}  # of the command's options by the argument of the library
     try:
         status = (

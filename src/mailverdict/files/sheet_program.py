@@ -80,13 +80,12 @@ def check_size(octets: int, most: int) -> None:
 
 def limit_memory(octets: int) -> None:
     """Limit the memory of this process where the system can, and write no core file when it ends by that."""
-    try:
-        import resource  # noqa: PLC0415 - not on Windows, which promises no memory that it does not have
-    except ImportError:
-        return
-    for kind, limit in ((resource.RLIMIT_AS, octets), (resource.RLIMIT_CORE, 0)):
-        with suppress(ValueError, OSError):  # a lower limit holds already
-            resource.setrlimit(kind, (limit, resource.getrlimit(kind)[1]))
+    if sys.platform != "win32":  # which promises no memory that it does not have
+        import resource  # noqa: PLC0415
+
+        for kind, limit in ((resource.RLIMIT_AS, octets), (resource.RLIMIT_CORE, 0)):
+            with suppress(ValueError, OSError):  # a lower limit holds already, or macOS knows none
+                resource.setrlimit(kind, (limit, resource.getrlimit(kind)[1]))
 
 
 def scan_parts(path: str, most: int) -> tuple[int, bool]:

@@ -240,7 +240,7 @@ def run_program(
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.PIPE,
-                env={**os.environ, "PYTHONPATH": paths},
+                env={**os.environ, "PYTHONPATH": paths, "PYTHONIOENCODING": "utf-8"},
                 timeout=seconds,
                 check=False,
                 start_new_session=True,  # Ctrl-C in a terminal is for this process, which then ends the other one

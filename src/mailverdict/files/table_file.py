@@ -213,12 +213,13 @@ def check_added(where: str, count: int, size: int) -> None:
 @contextmanager
 def temporary_copy() -> Iterator[IO[bytes]]:
     """Yield a new temporary file, which stays unless there is an error."""
-    with tempfile.NamedTemporaryFile(prefix="mailverdict-", delete=False) as copy:
-        try:
+    copy = tempfile.NamedTemporaryFile(prefix="mailverdict-", delete=False)  # noqa: SIM115
+    try:
+        with copy:
             yield copy
-        except BaseException:
-            Path(copy.name).unlink()
-            raise
+    except BaseException:
+        Path(copy.name).unlink()  # closed: Windows removes no open file
+        raise
 
 
 def open_temporary(path: Path, opener: Callable[[Path], Opened]) -> Opened:

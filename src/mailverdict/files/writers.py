@@ -268,6 +268,10 @@ class CsvTableWriter:
         if pa.types.is_dictionary(column.type):  # few values for many rows
             return self.cells(name, column.dictionary).take(column.indices)
         plain = to_plain(column)
+        if pa.types.is_timestamp(plain.type) and plain.type.tz == "UTC":
+            # Arrow would look for the database of time zones, which Windows does not have.
+            moments = plain.view(pa.timestamp(plain.type.unit)).cast(pa.large_string())
+            return pc.replace_substring_regex(moments, "$", "Z")
         texts = plain.cast(pa.large_string())
         if pa.types.is_timestamp(plain.type):  # +0100 is not ISO 8601 beside a time with colons
             texts = pc.replace_substring_regex(texts, r"([+-]\d\d)(\d\d)$", r"\1:\2")

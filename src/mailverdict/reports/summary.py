@@ -24,6 +24,7 @@ MEANING_OF_VALID = {
     ValidationType.SMTP: "valid means that the mailbox exists and no problem was found",
 }
 LONGEST_BAR = 24  # characters
+BAR = "█"
 LONGEST_NAME = max(len(LABELS[name]) for name in BUCKETS)
 TOP_REASONS = 6
 
@@ -208,5 +209,5 @@ def render_reason(reason: str, count: int) -> str:
 
 
 def render_bucket(name: str, count: int, rows: int, largest: int) -> str:
-    bar = "█" * round(LONGEST_BAR * count / largest) if largest else ""
+    bar = BAR * round(LONGEST_BAR * count / largest) if largest else ""
     return f"  {LABELS[name]:<{LONGEST_NAME}} {count:>11,}  {count / max(rows, 1):>6.1%}  {bar}".rstrip()

@@ -1,5 +1,7 @@
 """The sandbox's SMTP server: many mail servers on loopback, each with an address of its own, all on one port.
 
+macOS has only 127.0.0.1: there each listens on a port of its own, and `SandboxBackend` connects to that.
+
 What each of them does is data, see `smtp_script`. No message is ever accepted.
 """
 
@@ -9,6 +11,7 @@ import asyncio
 import errno
 import socket
 import ssl
+import sys
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -21,6 +24,7 @@ from .smtp_script import EXCHANGES, Exchange, SmtpFault
 __all__ = ["Exchange", "SmtpFault", "SmtpServer", "SmtpStats"]
 
 CERTIFICATE = Path(__file__).with_name("starttls.pem")
+LOCALHOST = "127.0.0.1"  # the one loopback address that every system has
 BIND_TRIES = 20  # a port that is free on one address may be in use on another
 
 
@@ -39,7 +43,8 @@ class SmtpServer:
     Raises
     ------
     OSError
-        On `start`, if the addresses cannot be bound; outside Linux most of 127.0.0.0/8 cannot.
+        On `start`, if the addresses cannot be bound; on macOS most of 127.0.0.0/8 cannot, which matters only if a port
+        is given.
 
     Examples
     --------
@@ -58,6 +63,7 @@ class SmtpServer:
         self.exchanges = {exchange.host: exchange for exchange in exchanges}
         self.addresses = dict(assign_addresses(self.exchanges.values()))
         self.port = port
+        self.ports: dict[str, int] = {}  # by address, where all listen on 127.0.0.1
         self._stats = {host: SmtpStats() for host in self.exchanges}
         self._tls: ssl.SSLContext | None = None
         self._servers: list[asyncio.Server] = []
@@ -74,7 +80,15 @@ class SmtpServer:
     async def start(self) -> Self:
         """Listen on every address."""
         listening = [exchange for exchange in self.exchanges.values() if exchange.listens]
-        sockets = bind_all([self.addresses[exchange.host] for exchange in listening], self.port)
+        addresses = [self.addresses[exchange.host] for exchange in listening]
+        try:
+            sockets = bind_all(addresses, self.port)
+        except OSError as exc:
+            if self.port or exc.errno != errno.EADDRNOTAVAIL:
+                raise
+            sockets = [bind(LOCALHOST, 0) for _ in addresses]
+            ports = [sock.getsockname()[1] for sock in sockets]
+            self.ports = dict(zip(addresses, ports, strict=True))
         if sockets:
             self.port = sockets[0].getsockname()[1]
         for sock, exchange in zip(sockets, listening, strict=True):
@@ -145,7 +159,8 @@ def bind_all(addresses: list[str], port: int) -> list[socket.socket]:
 
 def bind(address: str, port: int) -> socket.socket:
     sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if sys.platform != "win32":  # where two servers could listen on one port by it
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     # Accepted sockets inherit it. asyncio sets it only where a socket names its protocol, and without it a second
     # reply waits up to 40 ms for the acknowledgement of the first.
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from ..checks.smtp.protocol.session import Session
+from ..checks.smtp.protocol.steps import SessionEnd
+from ..checks.smtp.transport.driver import drive_session
 from ..local.backend import LocalBackend
+from ..local.smtp.stage import MailboxStage
 from ..loop import run_sync
 from ..model.settings import Lists
 from .dns import DnsServer
 from .dns_table import DomainRecords
 from .examples import ADDRESSES, SPAMTRAP_DOMAIN, Example
-from .smtp import SmtpServer
+from .smtp import LOCALHOST, SmtpServer
 from .smtp_script import EXCHANGES, PROVIDER_EXCHANGES, Exchange
 from .zones import CLIENT, sandbox_zones
 
@@ -49,6 +53,22 @@ class SandboxBackend(LocalBackend):
     """
 
     label = "the sandbox (made-up servers)"  # on the audit page
+    ports: Mapping[str, int] = {}  # of mail servers by address, where all listen on 127.0.0.1
+
+    @property
+    def mailboxes(self) -> MailboxStage:
+        """The stage that asks the mail servers."""
+        stage = super().mailboxes
+        if self.ports:
+            stage.drive = self.drive
+        return stage
+
+    async def drive(
+        self, session: Session, addresses: Sequence[str], *rest: Any, **options: Any
+    ) -> SessionEnd:
+        """Run a session at the port that stands for an address."""
+        found = self.ports.get(addresses[0], CLOSED_PORT)
+        return await drive_session(session, [LOCALHOST], *rest, **{**options, "port": found})
 
     def wants_journal(self, validation_type: str) -> bool:
         """False: the answers are about made-up domains."""
@@ -86,8 +106,7 @@ class World:
     Warns
     -----
     UserWarning
-        On start, if the addresses of the mail servers cannot be bound, as outside Linux: ``smtp`` then finds
-        every port closed.
+        On start, if the addresses of the mail servers cannot be bound: ``smtp`` then finds every port closed.
 
     Examples
     --------
@@ -185,7 +204,9 @@ class World:
             "helo_name": CLIENT,
             "lists": Lists(spamtrap=(SPAMTRAP_DOMAIN,)),
         }
-        return SandboxBackend(**{**own, **self.settings, **settings})
+        backend = SandboxBackend(**{**own, **self.settings, **settings})
+        backend.ports = self.smtp.ports
+        return backend
 
     async def start(self) -> World:
         """Start the servers on the running event loop.

@@ -14,6 +14,7 @@ import os
 import re
 import secrets
 import stat
+import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
@@ -61,7 +62,7 @@ def read_keys(path: str | os.PathLike[str]) -> list[ClientKey]:
         raise SettingsError(
             f"key_file={str(file)!r} cannot be read: {exc}; make one with 'mailverdict keys add'"
         ) from exc
-    if os.name == "posix" and stat.S_IMODE(mode) & FORBIDDEN:
+    if sys.platform != "win32" and stat.S_IMODE(mode) & FORBIDDEN:
         shown = f"{stat.S_IMODE(mode):04o}"
         raise SettingsError(
             f"key_file={str(file)!r}: others can read or change it (mode {shown}); run chmod 600 on it"

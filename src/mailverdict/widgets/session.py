@@ -13,6 +13,7 @@ import logging
 import os
 import secrets
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -347,13 +348,21 @@ def temporary_folder() -> Iterator[Path]:
     parent = Path(tempfile.gettempdir()).resolve()
     for mark in parent.glob(f"{TEMPORARY}*/{OWNER}"):
         with suppress(OSError, ValueError):
-            is_own = not mark.parent.is_symlink() and mark.parent.stat().st_uid == os.getuid()
-            if is_own and not is_running(json.loads(mark.read_text(encoding="utf-8"))):
+            if not is_own_folder(mark.parent):
+                continue
+            if not is_running(json.loads(mark.read_text(encoding="utf-8"))):
                 shutil.rmtree(mark.parent, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=TEMPORARY, ignore_cleanup_errors=True) as name:
         folder = Path(name).resolve()
         write_whole(folder / OWNER, json.dumps(process_mark()))
         yield folder
+
+
+def is_own_folder(folder: Path) -> bool:
+    """Whether a folder in the directory for temporary files is this user's; on Windows that directory is."""
+    if folder.is_symlink():
+        return False
+    return sys.platform == "win32" or folder.stat().st_uid == os.getuid()
 
 
 def describe_source(source: Source) -> dict[str, Any]:

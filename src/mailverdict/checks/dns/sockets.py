@@ -114,18 +114,22 @@ class UdpChannel:
             while True:
                 try:
                     self._deliver(await self._loop.sock_recv(self._socket, LARGEST_DATAGRAM))
-                    self.read_ready()
-                except OSError as exc:  # an ICMP error: port or host unreachable
+                except OSError as exc:
                     self._fail_all(exc)
+                self.read_ready()
                 self._on_pause()
                 await asyncio.sleep(0)
 
     def read_ready(self) -> None:
         """Deliver the answers that have arrived, with a limit, so that other tasks of the loop run."""
         receive, deliver = self._socket.recv, self._deliver
-        with contextlib.suppress(BlockingIOError):
+        try:
             for _ in range(READS_IN_A_ROW):
                 deliver(receive(LARGEST_DATAGRAM))
+        except BlockingIOError:
+            return
+        except OSError as exc:  # an ICMP error: port or host unreachable
+            self._fail_all(exc)
 
     def _deliver(self, packet: bytes) -> None:
         sent = self._sent.get(int.from_bytes(packet[:2], "big"))

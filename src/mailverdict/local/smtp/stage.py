@@ -27,7 +27,7 @@ import numpy as np
 from ...backend import Event, Noticed, Settled, Waiting
 from ...checks.operators import load_behaviour
 from ...checks.smtp.classify.classifier import prepare_rules
-from ...checks.smtp.transport.driver import Transcript
+from ...checks.smtp.transport.driver import Transcript, drive_session
 from ...model.evidence import DomainEvidence, MailboxEvidence, SyntaxEvidence
 from ...model.settings import LocalSettings
 from ...model.words import ValidationType
@@ -60,6 +60,7 @@ class MailboxStage:
         self.settings = settings
         self.domains = domains
         self.is_part = is_part
+        self.drive = drive_session
         self.rng = random.Random()
         self.operators = load_behaviour()
         self.helo_name: str | None = None
@@ -143,6 +144,7 @@ class MailboxStage:
             operators=self.operators,
             rng=self.rng,
             transcript=transcript,
+            drive=self.drive,
         )
         if transcript is None:
             self.pools[loop] = pool

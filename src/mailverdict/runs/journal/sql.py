@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -313,7 +314,7 @@ def make_private(path: Path) -> None:
 
     SQLite creates the files beside it with the mode of the file itself.
     """
-    if os.name != "posix":
+    if sys.platform == "win32":  # where the folder says who may read
         return
     for each in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
         # SQLite removes the others when the last process closes the journal.
