@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mailverdict.backend import Quota
 from mailverdict.errors import SettingsError
-from mailverdict.runs.plan import Plan, plan_run
+from mailverdict.runs.plan import DAY, Plan, plan_run
 from tests.doubles.tables import each_row
 
 
@@ -51,6 +51,35 @@ def test_the_day_on_which_all_is_done(to_submit: int, remaining: int, day: str) 
         for line in str(made).splitlines()
     )
     assert day in made._repr_html_()
+
+
+@each_row(
+    ("to_submit", "remaining", "days", "outdated"),
+    [
+        (
+            450,
+            100,
+            4.0,
+            0,
+        ),  # the last answers come on the fifth day, when the first are four days old
+        (450, 100, 3.5, 100),
+        (450, 100, 2.0, 200),
+        (450, 30, 2.0, 230),  # a day longer: 30, 100 and 100 are older
+        (450, 0, 4.0, 0),  # five days later, of which nothing was submitted on the first
+        (450, 100, 0.0, 400),
+        (100, 100, 0.0, 0),
+    ],
+)
+def test_first_rows_are_verified_again_if_the_list_takes_longer_than_their_answers_count(
+    to_submit: int, remaining: int, days: float, outdated: int
+) -> None:
+    made = plan(to_submit, Quota(100, 100 - remaining, remaining), max_age=days * DAY)
+    assert made.outdated == outdated
+    assert ("older than max_age by then, so verified again" in str(made)) == bool(outdated)
+
+
+def test_without_a_journal_no_answer_is_too_old() -> None:
+    assert plan(450, Quota(100, 0, 100)).outdated == 0
 
 
 def test_where_nothing_is_to_do_no_day_is_named() -> None:

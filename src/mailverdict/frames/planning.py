@@ -102,7 +102,7 @@ def plan(
     -------
     Plan
         `rows`, `missing`, `malformed`, `unique`, `given`, `known`, `in_flight`, `to_submit`, `batches`,
-        `daily_limit`, `remaining`, `days`; prints as a small table.
+        `daily_limit`, `remaining`, `days`, `outdated`; prints as a small table.
 
     Raises
     ------
@@ -159,6 +159,7 @@ def plan_addresses(reads: Iterable[pa.RecordBatch], options: Options) -> Plan:
         quota=quota,
         limit=limit,
         repeats=getattr(options.backend, "max_repeats", 0),
+        max_age=None if options.journal is None else options.settings.max_age,
     )
 
 

@@ -30,9 +30,11 @@ LABELS = {
     "remaining": "left of it today, in addresses",
     "days": "days needed",
     "done_on": "day on which all is done, first rows first (UTC)",
+    "outdated": "  older than max_age by then, so verified again",
 }
 QUOTA_LABELS = {**LABELS, "to_submit": "  to submit, one unit of quota each"}
-WHEN_NOT_ZERO = ("several", "given", "in_flight", "held", "repaired")
+WHEN_NOT_ZERO = ("several", "given", "in_flight", "held", "repaired", "outdated")
+DAY = 86_400.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,10 @@ class Plan:
     given : int
         Of the distinct addresses, settled by what was given as `known`: the units that this saves, but for those of
         addresses that the journal has, too.
+    outdated : int
+        Of those to submit, whose answers will be older than `max_age` on the day on which all is done: the first
+        rows, which then take the quota of the last ones. 0 if `max_age` is longer than the list takes, and without
+        a journal, which keeps no answers.
 
     Examples
     --------
@@ -108,6 +114,7 @@ class Plan:
     repaired: int | None = None
     several: int = 0
     given: int = 0
+    outdated: int = 0
 
     def __str__(self) -> str:
         """A small table."""
@@ -167,8 +174,12 @@ def plan_run(
     domains: int | None = None,
     repaired: int | None = None,
     today: date | None = None,
+    max_age: float | None = None,
 ) -> Plan:
-    """Calculate a plan from counts; a `SettingsError` if they contradict each other. `today` is that of UTC."""
+    """Calculate a plan from counts; a `SettingsError` if they contradict each other.
+
+    `today` is that of UTC; `max_age` is in seconds, None if no answer is kept.
+    """
     counts = {
         "rows": rows,
         "missing": missing,
@@ -185,6 +196,13 @@ def plan_run(
     ):
         raise SettingsError(f"these counts do not add up: {counts}")
     to_submit = left if limit is None else min(left, limit)
+    today = today or datetime.now(UTC).date()
+    done_on = None
+    outdated = 0
+    if quota is not None and to_submit:
+        done_on = day_when_done(to_submit, quota, today)
+    if quota is not None and done_on is not None and max_age is not None:
+        outdated = count_outdated(to_submit, quota, (done_on - today).days, max_age)
     days = [] if quota is None else daily_portions(to_submit, quota)
     return Plan(
         **counts,
@@ -198,9 +216,8 @@ def plan_run(
         most_units=None if quota is None else to_submit * (1 + repeats),
         domains=domains,
         repaired=None if quota is None or repaired is None else min(repaired, to_submit),
-        done_on=None
-        if quota is None or not to_submit
-        else day_when_done(to_submit, quota, today or datetime.now(UTC).date()),
+        done_on=done_on,
+        outdated=outdated,
     )
 
 
@@ -214,6 +231,18 @@ def day_when_done(to_submit: int, quota: Quota, today: date) -> date | None:
     if left and quota.daily_limit <= 0:
         return None
     return today + timedelta(days=math.ceil(left / quota.daily_limit) if left else 0)
+
+
+def count_outdated(to_submit: int, quota: Quota, days: int, max_age: float) -> int:
+    """How many answers are older than `max_age` seconds when the last ones come, so many days after the first.
+
+    >>> count_outdated(450, Quota(100, 0, 100), 4, 2 * DAY)
+    200
+    """
+    too_early = math.ceil(days - max_age / DAY)  # days whose answers are too old by then
+    if too_early <= 0:
+        return 0
+    return min(to_submit, quota.remaining + (too_early - 1) * quota.daily_limit)
 
 
 def daily_portions(to_submit: int, quota: Quota) -> list[tuple[int, int]] | None:
