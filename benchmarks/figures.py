@@ -44,7 +44,7 @@ class Figure:
     unit : str
         Of the values; ``/s`` at the end: more is better, else less is.
     values : tuple of float
-        One for each round, or for each of several cases.
+        One for each round, or for each of several cases; none: the subject failed.
     size : int
         Rows, domains or addresses; 0 where it says nothing.
     """
@@ -69,6 +69,8 @@ class Figure:
 
     def describe(self) -> tuple[str, str]:
         """The median with its unit, and the best and the worst value."""
+        if not self.values:
+            return "failed", ""
         low, high = (
             (max(self.values), min(self.values))
             if self.is_rate
@@ -110,7 +112,9 @@ class Results:
 
     @property
     def figures(self) -> list[Figure]:
-        return [figure for section in self.sections for figure in section.figures]
+        """Those of all sections, without the subjects that failed."""
+        every = [figure for section in self.sections for figure in section.figures]
+        return [figure for figure in every if figure.values]
 
     def find(self, task: str, subject: str = OURS, size: int | None = None) -> Figure:
         """The figure of a task, of the largest size if none is given; LookupError: it was not measured."""
@@ -152,7 +156,8 @@ def record(
     """Print a figure of this run, and keep it."""
     figure = Figure(task, subject, unit, tuple(float(f"{value:.6g}") for value in values), size)
     middle, spread = figure.describe()
-    print(f"{task}{f', {size:,}' if size else ''}: {subject}: {middle} ({spread})", flush=True)
+    what = f"{task}, {size:,}" if size else task
+    print(f"{what}: {subject}: {middle}", f"({spread})" if spread else "", flush=True)
     if path := os.environ.get(VARIABLE):
         with Path(path).open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(figure)) + "\n")

@@ -42,6 +42,7 @@ def rules(scheme: str) -> str:
 
 def draw_task(figures: Sequence[Figure]) -> str | None:
     """The picture of all figures of one task; None: they compare nothing."""
+    figures = [each for each in figures if each.values]  # without those who failed
     if len({each.subject for each in figures}) < 2:
         return None
     sizes = sorted({each.size for each in figures})

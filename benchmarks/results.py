@@ -103,6 +103,7 @@ def figure_rows(figures: Sequence[Figure]) -> Iterator[tuple[str, ...]]:
     for each in figures:
         middle, spread = each.describe()
         mine = ours.get(each.size)
-        is_peer = mine is not None and each is not mine and each.median and mine.median
-        times = f"{mine.times_better(each):,.2g}" if mine is not None and is_peer else ""
+        times = ""
+        if mine is not None and each is not mine and mine.values and each.values:
+            times = f"{mine.times_better(each):,.2g}" if each.median and mine.median else ""
         yield f"{each.size:,}" if each.size else "", each.subject, middle, spread, times
