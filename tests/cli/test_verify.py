@@ -40,6 +40,7 @@ from tests.doubles.tables import each_row, rows_of_csv
 from tests.doubles.waiting import wait_until
 from tests.doubles.workbooks import add_sheet, cells_of, change_parts, write_raw
 
+FROM_STANDARD_INPUT = (sys.executable, "-m", "mailverdict", "verify", "-", "-t", "regex")
 CONTACTS = (
     'id,email,note\n1,ada@example.org,"a, b"\n2,Bob@GMIAL.com,+49 30 1\n3,,=1+1\n4,not one,@x\n'
 )
@@ -201,19 +202,7 @@ class TestVerify:
 
     def test_standard_input_to_standard_output(self, tmp_path):
         done = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "mailverdict",
-                "verify",
-                "-",
-                "-t",
-                "regex",
-                "-o",
-                "-",
-                "--columns",
-                "verdict",
-            ],
+            [*FROM_STANDARD_INPUT, "-o", "-", "--columns", "verdict"],
             input=CONTACTS.encode(),
             capture_output=True,
             check=True,
@@ -643,24 +632,19 @@ def world():
         yield opened
 
 
+def asking(url, path, out):
+    """The arguments that verify a list by a service, with a journal beside the result."""
+    files = ("verify", path, "-o", out, "--journal", out.with_name("j.db"))
+    return *files, "-t", "mx", "--backend", url
+
+
 class TestService:
     """Exit status of what a service does, against the sandbox's own."""
 
     def test_a_quota_that_ends_is_status_3_with_every_row(self, run, world, tmp_path):
         path, out = tmp_path / "in.csv", tmp_path / "out.csv"
         path.write_text("email\n" + "".join(f"ada{n}@gmail.com\n" for n in range(5)) + "nobody\n")
-        arguments = (
-            "verify",
-            path,
-            "-t",
-            "mx",
-            "-o",
-            out,
-            "--backend",
-            world.url,
-            "--journal",
-            tmp_path / "j.db",
-        )
+        arguments = asking(world.url, path, out)
         status, _, said = run(*arguments, "--limit", "2")
         assert (status, sorted(row["email_status"] for row in rows_of_csv(out))) == (
             0,
@@ -744,18 +728,7 @@ class TestService:
         service.clock_offset += 86_400 - (time.time() + service.clock_offset) % 86_400 - 300
         path, out = tmp_path / "in.csv", tmp_path / "out.csv"
         path.write_text("email\n" + "".join(f"ada{n}@gmail.com\n" for n in range(9)))
-        status, _, _ = run(
-            "verify",
-            path,
-            "-t",
-            "mx",
-            "-o",
-            out,
-            "--backend",
-            world.url,
-            "--journal",
-            tmp_path / "j.db",
-        )
+        status, _, _ = run(*asking(world.url, path, out))
         assert (status, "pending" in {row["email_status"] for row in rows_of_csv(out)}) == (3, True)
 
     def test_a_column_that_must_not_be_replaced_is_found_before_anything_is_spent(
@@ -1023,17 +996,7 @@ class TestInterruption:
     @pytest.mark.slow  # a process; the signal above leaves nothing either, and `TestKindsOfFiles` copies standard input
     def test_a_signal_while_standard_input_is_copied_leaves_nothing(self, tmp_path):
         process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "mailverdict",
-                "verify",
-                "-",
-                "-t",
-                "regex",
-                "-o",
-                tmp_path / "out.csv",
-            ],
+            [*FROM_STANDARD_INPUT, "-o", tmp_path / "out.csv"],
             stdin=subprocess.PIPE,
             env={**os.environ, "TMPDIR": str(tmp_path)},
         )
