@@ -27,7 +27,7 @@ TESTED := --doctest-modules --doctest-glob=README.md tests src/mailverdict READM
 CHECKS_LOG := build/checks.log
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: demo audit test notebooks test-random test-all test-rest test-lower run-lower test-engines test-clusters run-clusters-lower java test-fast lint format types bench docs clean chromium axe
+.PHONY: demo audit test notebooks test-random test-package test-all test-rest test-lower run-lower test-engines test-clusters run-clusters-lower java test-fast lint format types types-windows bench docs clean chromium axe
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -81,13 +81,18 @@ notebooks: $(STAMP)
 test-all: test test-rest test-lower test-engines test-clusters
 
 # What takes long or needs software that is not Python: whole tables where `make test` takes a part, random examples, kills
-# by the dozen, notebooks in kernels, large files, a browser, and Debian's own Postfix, Exim, postgrey and PostgreSQL on
-# loopback. What cannot be installed here is skipped, visibly.
+# by the dozen, notebooks in kernels, large files, a browser, the installed package, and Debian's own Postfix, Exim,
+# postgrey and PostgreSQL on loopback. What cannot be installed here is skipped, visibly.
 test-rest: $(STAMP) chromium axe
 	$(BIN)/python tests/servers/install.py
 	$(PYTEST) $(PARALLEL) -m 'slow and not servers'
-	$(PYTEST) -m 'browser or servers'
-	$(MAKE) --no-print-directory notebooks test-random docs
+	$(PYTEST) -m 'browser or servers or package'
+	$(MAKE) --no-print-directory notebooks test-random docs types-windows
+
+# The sdist, the wheel made from it, and an environment that has nothing else: the README's first example, the audit and
+# the widget in JupyterLab.
+test-package: $(STAMP) chromium
+	$(PYTEST) -m package tests/test_package.py
 
 # 200 random examples of each property, others in each run.
 test-random: $(STAMP)
@@ -168,6 +173,10 @@ format: $(STAMP)
 
 types: $(STAMP)
 	$(BIN)/mypy
+
+# Names that a platform does not have are errors of types: what only POSIX has needs another way on Windows.
+types-windows: $(STAMP)
+	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32
 
 # Everything beside its peers, for an hour on two cores; from benchmarks/results.json come benchmarks/RESULTS.md and the
 # pictures in docs/pictures/measured. ARGS=NAME runs one, ARGS=--quick all in small. A missed goal is not an error.

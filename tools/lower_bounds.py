@@ -34,7 +34,8 @@ def lower_bounds(project: dict[str, dict[str, object]]) -> dict[str, str]:
     table = project["project"]
     extras: dict[str, list[str]] = table["optional-dependencies"]  # type: ignore[assignment]
     requirements = [*table["dependencies"], *(line for extra in EXTRAS for line in extras[extra])]  # type: ignore[misc]
-    found = (REQUIREMENT.match(line) for line in requirements)
+    everywhere = [line for line in requirements if ";" not in line]
+    found = (REQUIREMENT.match(line) for line in everywhere)
     return {match["name"].lower(): match["lowest"] for match in found if match}
 
 

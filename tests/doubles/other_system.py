@@ -40,7 +40,7 @@ POSIX_NAMES = {
         *("killpg", "mkfifo", "nice", "pread", "pwrite", "register_at_fork", "sched_getaffinity"),
         *("setsid", "O_CLOEXEC", "O_DIRECTORY", "O_NOFOLLOW", "O_SYNC"),
     ),
-    signal: ("SIGCHLD", "SIGHUP", "SIGKILL", "SIGUSR1", "SIGUSR2"),
+    signal: ("SIGCHLD", "SIGHUP", "SIGUSR1", "SIGUSR2"),
     socket: ("SO_REUSEPORT",),
     time: ("tzset",),
 }
