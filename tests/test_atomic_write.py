@@ -10,6 +10,7 @@ import threading
 import pytest
 
 from mailverdict.atomic_write import atomic_write, check_writable
+from tests.doubles.other_system import needs_posix
 
 
 def mode(path):
@@ -19,6 +20,8 @@ def mode(path):
 @pytest.fixture
 def umask():
     """The process's umask is 0o027 during the test."""
+    if os.name != "posix":
+        pytest.skip("Windows has no umask")
     before = os.umask(0o027)
     yield 0o027
     os.umask(before)
@@ -91,7 +94,12 @@ def write_new(path):
 
 @pytest.mark.parametrize("write", [write_new, check_writable])
 @pytest.mark.parametrize(
-    "problem", ["no folder", "a folder", "read-only", "read-only target", "of another user"]
+    "problem",
+    [
+        *("no folder", "a folder", "read-only"),
+        pytest.param("read-only target", marks=needs_posix),
+        pytest.param("of another user", marks=needs_posix),
+    ],
 )
 def test_what_cannot_be_replaced_is_refused_before_anything_is_written(
     tmp_path, monkeypatch, write, problem

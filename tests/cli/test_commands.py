@@ -24,6 +24,7 @@ from mailverdict.cli.terminal import GROUPS, app
 from mailverdict.runs.journal.recall import JournalSummary
 from mailverdict.sandbox import World
 from mailverdict.table.options import DEFAULTS
+from tests.doubles.other_system import needs_posix
 from tests.doubles.tables import each_row
 from tests.doubles.workbooks import cells_of
 
@@ -487,7 +488,14 @@ def test_keys_are_added_listed_and_revoked(run, tmp_path, monkeypatch):
     [listed] = json.loads(run("keys", "list", "--json")[1])
     assert set(listed) == {"name", "id", "created", "revoked"}
     assert run("keys", "revoke", "analytics")[0] == 2
-    assert "others can read" in (file.chmod(0o644), run("keys", "list"))[1][2]
+
+
+@needs_posix
+def test_keys_that_others_can_read_are_not_listed(run, tmp_path):
+    file = tmp_path / "keys.json"
+    run("keys", "add", "analytics", "--file", file)
+    file.chmod(0o644)
+    assert "others can read" in run("keys", "list", "--file", file)[2]
 
 
 def test_key_of_the_environment_is_sent_to_the_service(run, tmp_path, monkeypatch):

@@ -33,6 +33,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+needs_posix = pytest.mark.skipif(
+    sys.platform == "win32", reason="Windows has neither modes and owners of files nor named pipes"
+)
 POSIX_MODULES = ("fcntl", "grp", "pty", "pwd", "resource", "syslog", "termios", "tty", "uvloop")
 POSIX_NAMES = {
     os: (

@@ -27,6 +27,7 @@ from mailverdict.files.encodings import SAMPLE
 from mailverdict.files.readers import ReadOptions, open_table
 from mailverdict.files.writers import create_table
 from mailverdict.table.choose_column import choose_column
+from tests.doubles.other_system import needs_posix
 from tests.doubles.workbooks import change_parts
 
 ROWS = [["1", "ada@example.org"], ["2", ""]]
@@ -537,6 +538,7 @@ class TestStandardInput:
         assert "is not a text table but JSON" in fault_of(tmp_path / "in.csv")
 
 
+@needs_posix
 class TestPipe:
     def test_a_pipe_is_read_to_its_end_and_its_copy_goes(self, tmp_path):
         os.mkfifo(tmp_path / "pipe")

@@ -106,6 +106,7 @@ def test_files_of_every_kind_are_written_from_a_table_with_line_ends_of_windows(
         "verify Kunden.csv -t smtp --sandbox --columns all --journal auto.db -o out.csv",
         "verify Kunden.csv -t mx --sandbox -o out.xlsx",
         "verify out.xlsx -t regex --prefix again -o out.parquet",
+        "clean out.parquet -o out.feather",
         "verify Kunden.csv -t regex --in-place",
         "keys add ada --file keys.json",
         "keys revoke ada --file keys.json",
@@ -122,7 +123,7 @@ def test_files_of_every_kind_are_written_from_a_table_with_line_ends_of_windows(
     assert r"\u0142ukasz@one.example" in printed
     assert "%  ########" in said  # bars
     assert sorted(each.suffix for each in long_folder.iterdir()) == sorted(
-        [".csv", ".csv", ".csv", ".db", ".json", ".parquet", ".xlsx"]
+        [".csv", ".csv", ".csv", ".db", ".feather", ".json", ".parquet", ".xlsx"]
     )
 
 

@@ -266,6 +266,7 @@ class TypedWriter:
         self.path, self.is_parquet = path, kind == "parquet"
         self.remarks: list[str] = []
         self.writer: Any = None
+        self.file: Any = None  # below a writer of Arrow, which leaves it open
 
     def write(self, piece: pa.Table) -> None:
         names = unique_names(piece.column_names)
@@ -285,7 +286,8 @@ class TypedWriter:
             self.writer = pyarrow.parquet.ParquetWriter(self.path, self.schema)
         else:
             options = pa.ipc.IpcWriteOptions(compression="lz4")
-            self.writer = pa.ipc.new_file(str(self.path), self.schema, options=options)
+            self.file = pa.OSFile(str(self.path), "wb")
+            self.writer = pa.ipc.new_file(self.file, self.schema, options=options)
 
     def written_field(self, field: pa.Field) -> pa.Field:
         if not self.is_parquet and pa.types.is_dictionary(field.type):
