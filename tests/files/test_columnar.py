@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from mailverdict.errors import InputError
-from mailverdict.files import columnar
+from mailverdict.files import arrow_messages, columnar
 from mailverdict.files.readers import open_table
 from mailverdict.files.table_file import MAX_COLUMNS
 from mailverdict.files.writers import create_table
@@ -305,3 +305,100 @@ def test_columns_of_one_name_get_different_ones(tmp_path, ending):
         "note_3": ["b"] * 2,
         "note_2": ["c"] * 2,
     }
+
+
+def one_text_for_many_rows(kind, rows):
+    if kind == "a dictionary":
+        return pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int8()), pa.array([LONG]))
+    if kind == "runs":
+        return pa.RunEndEncodedArray.from_arrays(
+            pa.array([rows - 1, rows], pa.int32()), pa.array([LONG, None])
+        )
+    views = np.zeros((rows, 4), np.int32)
+    views[:, 0] = len(LONG)
+    views[:, 1] = np.frombuffer(LONG[:4].encode(), np.int32)
+    buffers = [None, pa.py_buffer(views.tobytes()), pa.py_buffer(LONG.encode())]
+    return pa.Array.from_buffers(pa.string_view(), rows, buffers)
+
+
+@pytest.mark.parametrize("kind", ["a dictionary", "runs", "views"])
+@pytest.mark.parametrize("only", [None, ["note"], ["mail"]])
+def test_pieces_of_an_arrow_file_have_few_octets(tmp_path, kind, only, monkeypatch):
+    monkeypatch.setattr(columnar, "PIECE_OCTETS", 2**20)
+    path = tmp_path / "long.arrow"
+    notes = one_text_for_many_rows(kind, 1_000)
+    written = pa.table({"mail": [f"a{n}@x.example" for n in range(1_000)], "note": notes})
+    pyarrow.feather.write_feather(written, str(path), compression="zstd")
+    assert path.stat().st_size < 50_000
+    with open_table(path) as table:
+        pieces = list(table.pieces(only))
+    texts = [text for piece in pieces for text in piece["note"].to_pylist()]
+    if only == ["mail"]:
+        assert (len(pieces), set(texts)) == (1, {None})
+    else:
+        assert max(map(len, pieces)) <= 2**20 // len(LONG) + 1
+        assert texts == notes.to_pylist()
+
+
+# --- batches that unpack to gigabytes --------------------------------------------------------------------------------
+
+
+def zeros(rows):
+    """A text without a sign in so many rows."""
+    return pa.table({"mail": pa.array(["a@x.example"] * 3), "note": pa.array([LONG] * 3)}).take(
+        pa.array(np.zeros(rows, np.int64))
+    )
+
+
+def write_arrow(path, table, kind, packed):
+    options = pa.ipc.IpcWriteOptions(compression=packed)
+    new = pa.ipc.new_stream if kind == "stream" else pa.ipc.new_file
+    with new(str(path), table.schema, options=options) as writer:
+        writer.write_table(table.combine_chunks())
+
+
+@pytest.mark.parametrize("kind", ["file", "stream"])
+@pytest.mark.parametrize("packed", ["lz4", "zstd"])
+@pytest.mark.parametrize("is_dictionary", [True, False])
+def test_batch_that_unpacks_to_far_more_is_refused(
+    tmp_path, kind, packed, is_dictionary, monkeypatch
+):
+    monkeypatch.setattr(arrow_messages, "ALWAYS_ALLOWED", 2**16)
+    path = tmp_path / "in.arrow"
+    table = zeros(100)
+    if is_dictionary:
+        values = pa.array([LONG + str(n % 10) * (n + 1) for n in range(100)])
+        notes = pa.DictionaryArray.from_arrays(pa.array(range(100), pa.int8()), values)
+        table = table.set_column(1, "note", notes)
+    write_arrow(path, table, kind, packed)
+    with pytest.raises(
+        InputError, match=r"in\.arrow: one of its batches has .* unpacks to 2,"
+    ) as got:
+        open_table(path)
+    assert "write it again without compression" in str(got.value)
+    write_arrow(path, table, kind, None)
+    assert whole(path).equals(table)
+
+
+@pytest.mark.parametrize("kind", ["file", "stream"])
+def test_batches_that_unpack_to_little_are_read(tmp_path, kind, monkeypatch):
+    monkeypatch.setattr(arrow_messages, "ALWAYS_ALLOWED", 0)
+    path = tmp_path / "in.arrow"
+    table = pa.concat_tables([TABLE] * 50).combine_chunks()
+    write_arrow(path, table, kind, "zstd")
+    assert whole(path).equals(table)
+    unpacked = [octets for _, octets in arrow_messages.batch_sizes(path)]
+    assert 0.9 * table.nbytes < sum(unpacked) < 1.1 * table.nbytes
+
+
+@pytest.mark.parametrize("kind", ["file", "stream"])
+def test_damaged_arrow_files_are_refused_or_read(tmp_path, kind):
+    path = tmp_path / "in.arrow"
+    write_arrow(path, TABLE, kind, "lz4")
+    octets = path.read_bytes()
+    for place in range(6, len(octets), 31):
+        path.write_bytes(octets[:place] + bytes([octets[place] ^ 0x55]) + octets[place + 1 :])
+        try:
+            assert whole(path).num_columns
+        except InputError:
+            continue

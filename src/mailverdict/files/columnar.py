@@ -18,6 +18,7 @@ import pyarrow.parquet
 
 from ..errors import InputError
 from ..model.words import count_of, first_of
+from .arrow_messages import check_batches
 from .table_file import CELL_MARK, JSON_MARK, PIECE_ROWS, TableFile, first_line
 
 Scan = Callable[[Sequence[str] | None], Iterator[pa.RecordBatch]]
@@ -128,16 +129,32 @@ def rows_at_once(group: Any, columns: Sequence[str] | None, texts: Collection[st
 
 
 def parts_of(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """A batch in parts whose dictionaries become at most about `PIECE_OCTETS` octets of text."""
+    """A batch in parts that become at most about `PIECE_OCTETS` octets of text where a text is kept for many rows."""
     octets = np.zeros(len(batch), np.int64)
     for column in batch.columns:
-        if pa.types.is_dictionary(column.type) and is_text(column.type.value_type):
-            lengths = pc.binary_length(column.dictionary).take(column.indices)
-            octets += lengths.fill_null(0).cast(pa.int64()).to_numpy(zero_copy_only=False)
+        octets += shared_octets(column)
     parts = np.cumsum(octets) // PIECE_OCTETS
     starts = np.unique(parts, return_index=True)[1].tolist()
     for start, end in pairwise([*starts, len(batch)]):
         yield batch.slice(start, end - start)
+
+
+def shared_octets(column: pa.Array) -> Any:
+    """The octets of each row's text, if one text is kept for many rows; else 0."""
+    if pa.types.is_dictionary(column.type) and is_text(column.type.value_type):
+        lengths = pc.binary_length(column.dictionary).take(column.indices)
+    elif pa.types.is_run_end_encoded(column.type) and is_text(column.type.value_type):
+        ends = column.run_ends
+        values = pc.binary_length(column.values)
+        lengths = pc.run_end_decode(pa.RunEndEncodedArray.from_arrays(ends, values))
+        lengths = lengths.slice(column.offset, len(column))
+    elif pa.types.is_string_view(column.type) or pa.types.is_binary_view(column.type):
+        # Each view has four numbers; the first is the length.
+        views = np.frombuffer(column.buffers()[1], np.int32).reshape(-1, 4)
+        return views[column.offset : column.offset + len(column), 0]
+    else:
+        return 0
+    return lengths.fill_null(0).cast(pa.int64()).to_numpy(zero_copy_only=False)
 
 
 def open_parquet_folder(path: Path, name: str) -> TypedFile:
@@ -206,16 +223,40 @@ def open_arrow(path: Path, name: str) -> TypedFile:
             )
         return pa.ipc.open_file(source) if start == b"ARROW1" else pa.ipc.open_stream(source)
 
+    with pa.OSFile(str(path)) as source:
+        written = open_ipc(source).schema
+    check_batches(path, name)
+    schema = pa.schema([without_runs(field) for field in written], written.metadata)
+
     def scan(columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
         with pa.OSFile(str(path)) as source:
             reader = open_ipc(source)
-            is_file = isinstance(reader, pa.ipc.RecordBatchFileReader)
-            yield from (
-                map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader
-            )
+            batches = reader
+            if isinstance(reader, pa.ipc.RecordBatchFileReader):
+                batches = map(reader.get_batch, range(reader.num_record_batches))
+            for batch in batches:
+                # A damaged batch has places outside of its texts, which Arrow would read all the same.
+                batch.validate(full=True)
+                used = batch if columns is None else batch.select(columns)
+                for part in parts_of(used):
+                    yield decode_runs(part, schema)
 
-    with pa.OSFile(str(path)) as source:
-        return TypedFile(path, name, open_ipc(source).schema, scan)
+    return TypedFile(path, name, schema, scan)
+
+
+def without_runs(field: pa.Field) -> pa.Field:
+    """A field of run-end encoded values as one of the values, which every writer knows."""
+    is_encoded = pa.types.is_run_end_encoded(field.type)
+    return field.with_type(field.type.value_type) if is_encoded else field
+
+
+def decode_runs(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    arrays = []
+    for column in batch.columns:
+        is_encoded = pa.types.is_run_end_encoded(column.type)
+        arrays.append(pc.run_end_decode(column) if is_encoded else column)
+    fields = [without_runs(field) for field in batch.schema]
+    return pa.record_batch(arrays, schema=pa.schema(fields, schema.metadata))
 
 
 def check_no_log(path: Path, name: str) -> None:

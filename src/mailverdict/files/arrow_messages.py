@@ -1,0 +1,157 @@
+"""What the batches of an Arrow IPC file need in memory, before they are unpacked.
+
+Arrow unpacks a batch as a whole, and a file of some kilobytes may say that gigabytes follow. A file or a stream is a
+sequence of messages, and each of them has, in octets (https://arrow.apache.org/docs/format/Columnar.html):
+
+    FF FF FF FF | length of the head | head, a flatbuffer | body: buffer, buffer, ...
+
+The head of a batch has the place of each buffer in the body, and a packed buffer begins with its length unpacked. A
+file has the places of its messages at its end, the footer, which counts whatever stands between them.
+
+A flatbuffer is a tree of tables. A table begins with how far before it its "vtable" is, which has the place of each
+field in the table, or 0 where the field is missing.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from ..errors import InputError
+
+ALWAYS_ALLOWED = 64 << 20  # octets of a batch for which the ratio does not matter
+MAX_RATIO = 50  # octets of a batch to those in the file; tables of real data have less
+MAGIC = b"ARROW1"
+CONTINUATION = b"\xff\xff\xff\xff"
+# Of a version before the head of a batch said so itself.
+PACKED_SIGN = b"ARROW:experimental_compression"
+# Kinds of messages, and the lists of the footer that have their places.
+DICTIONARY_BATCH, RECORD_BATCH = 2, 3
+
+
+class Table:
+    """A table of a flatbuffer."""
+
+    def __init__(self, data: bytes, start: int) -> None:
+        self.data = data
+        self.start = start
+        self.vtable = start - self.number("<i", start)
+        self.vtable_size = self.number("<H", self.vtable)
+
+    def number(self, kind: str, place: int) -> int:
+        if place < 0:
+            raise ValueError(place)
+        value: int = struct.unpack_from(kind, self.data, place)[0]
+        return value
+
+    def place(self, field: int) -> int | None:
+        """Where the value of a field is."""
+        entry = 4 + 2 * field
+        if entry >= self.vtable_size:
+            return None
+        offset = self.number("<H", self.vtable + entry)
+        return self.start + offset if offset else None
+
+    def integer(self, field: int, kind: str) -> int:
+        place = self.place(field)
+        return 0 if place is None else self.number(kind, place)
+
+    def table(self, field: int) -> Table | None:
+        place = self.place(field)
+        return None if place is None else Table(self.data, place + self.number("<I", place))
+
+    def structs(self, field: int, kind: str) -> Iterator[tuple[int, ...]]:
+        """The values of a list of structs."""
+        place = self.place(field)
+        if place is None:
+            return
+        place += self.number("<I", place)
+        count = self.number("<I", place)
+        end = place + 4 + count * struct.calcsize(kind)
+        yield from struct.iter_unpack(kind, self.data[place + 4 : end])
+
+
+def root(data: bytes) -> Table:
+    return Table(data, struct.unpack_from("<I", data)[0])
+
+
+def check_batches(path: Path, name: str) -> None:
+    """Raise `InputError` if a batch unpacks to far more than it has in the file."""
+    try:
+        sizes = batch_sizes(path)
+    except (struct.error, ValueError, OSError) as exc:
+        raise InputError(f"{name} is damaged: a message of it cannot be read") from exc
+    for packed, unpacked in sizes:
+        if unpacked > max(ALWAYS_ALLOWED, MAX_RATIO * packed):
+            raise InputError(
+                f"{name}: one of its batches has {packed:,} bytes and unpacks to {unpacked:,}, as a file made to use up "
+                "memory does; if you trust it, write it again without compression"
+            )
+
+
+def batch_sizes(path: Path) -> list[tuple[int, int]]:
+    """The octets of each batch and each dictionary in the file, and unpacked."""
+    with path.open("rb") as source:
+        return [
+            (size, unpacked_octets(source, head, body)) for head, body, size in messages(source)
+        ]
+
+
+def messages(source: IO[bytes]) -> Iterator[tuple[Table, int, int]]:
+    """The heads of a file's batches, with the place and the size of their bodies."""
+    is_file = source.read(len(MAGIC)) == MAGIC
+    places = footer_places(source) if is_file else None
+    start = 0
+    while True:
+        if places is not None:
+            if not places:
+                return
+            start = places.pop()
+        source.seek(start)
+        length = source.read(4)
+        if length == CONTINUATION:
+            length = source.read(4)
+        if len(length) < 4 or length == bytes(4):
+            return  # the end of a stream
+        head = root(source.read(struct.unpack("<i", length)[0]))
+        body = source.tell()
+        body_size = head.integer(3, "<q")
+        if body_size < 0:
+            raise ValueError(body_size)
+        yield head, body, body_size
+        start = body + body_size
+
+
+def footer_places(source: IO[bytes]) -> list[int]:
+    """Where the batches and the dictionaries of a file begin."""
+    end = source.seek(-len(MAGIC) - 4, 2)
+    size = struct.unpack("<i", source.read(4))[0]
+    source.seek(end - size)
+    footer = root(source.read(size))
+    places = []
+    for field in (DICTIONARY_BATCH, RECORD_BATCH):
+        for offset, _, _ in footer.structs(field, "<qi4xq"):
+            places.append(offset)
+    return places
+
+
+def unpacked_octets(source: IO[bytes], head: Table, body: int) -> int:
+    """What the buffers of a message say that they unpack to; 0 where nothing is packed."""
+    batch = head.table(2)
+    kind = head.integer(1, "<B")
+    if kind == DICTIONARY_BATCH and batch is not None:
+        batch = batch.table(1)
+    if batch is None or kind not in (DICTIONARY_BATCH, RECORD_BATCH):
+        return 0
+    if batch.place(3) is None and PACKED_SIGN not in head.data:
+        return 0
+    octets = 0
+    for offset, size in batch.structs(2, "<qq"):
+        if size < 8:
+            continue
+        source.seek(body + offset)
+        unpacked = struct.unpack("<q", source.read(8))[0]
+        octets += size if unpacked < 0 else unpacked  # -1: it is not packed
+    return octets
