@@ -31,7 +31,7 @@ PACKED_SIGN = b"ARROW:experimental_compression"
 DICTIONARY_BATCH, RECORD_BATCH = 2, 3
 
 
-class Table:
+class FlatTable:
     """A table of a flatbuffer."""
 
     def __init__(self, data: bytes, start: int) -> None:
@@ -58,9 +58,9 @@ class Table:
         place = self.place(field)
         return 0 if place is None else self.number(kind, place)
 
-    def table(self, field: int) -> Table | None:
+    def table(self, field: int) -> FlatTable | None:
         place = self.place(field)
-        return None if place is None else Table(self.data, place + self.number("<I", place))
+        return None if place is None else FlatTable(self.data, place + self.number("<I", place))
 
     def structs(self, field: int, kind: str) -> Iterator[tuple[int, ...]]:
         """The values of a list of structs."""
@@ -73,8 +73,8 @@ class Table:
         yield from struct.iter_unpack(kind, self.data[place + 4 : end])
 
 
-def root(data: bytes) -> Table:
-    return Table(data, struct.unpack_from("<I", data)[0])
+def root(data: bytes) -> FlatTable:
+    return FlatTable(data, struct.unpack_from("<I", data)[0])
 
 
 def check_batches(path: Path, name: str) -> None:
@@ -99,7 +99,7 @@ def batch_sizes(path: Path) -> list[tuple[int, int]]:
         ]
 
 
-def messages(source: IO[bytes]) -> Iterator[tuple[Table, int, int]]:
+def messages(source: IO[bytes]) -> Iterator[tuple[FlatTable, int, int]]:
     """The heads of a file's batches, with the place and the size of their bodies."""
     is_file = source.read(len(MAGIC)) == MAGIC
     places = footer_places(source) if is_file else None
@@ -137,7 +137,7 @@ def footer_places(source: IO[bytes]) -> list[int]:
     return places
 
 
-def unpacked_octets(source: IO[bytes], head: Table, body: int) -> int:
+def unpacked_octets(source: IO[bytes], head: FlatTable, body: int) -> int:
     """What the buffers of a message say that they unpack to; 0 where nothing is packed."""
     batch = head.table(2)
     kind = head.integer(1, "<B")
