@@ -1,6 +1,7 @@
 """JSON lines: columns and types from all lines, written as they were read."""
 
 import json
+import re
 
 import pyarrow as pa
 import pytest
@@ -166,8 +167,9 @@ def test_a_file_without_a_line_is_a_table_without_rows_that_has_any_column(tmp_p
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b'{"a": 1}\n{"a": \n', "line 2: not valid JSON"),
-        (b'{"a": 1}\n[1]\n', r"line 2: not a JSON object, but \[1\]"),
+        (b'{"a": 1}\n{"a": ', "line 2: not valid JSON"),
+        (b'17\n{"a": 1}\n', "line 1: not a JSON object, but 17"),
+        (b'{"a": 1}\n1\n2\n', "line 2: not a JSON object, but 1; most lines are not objects"),
         (b'{"a": "\xff"}\n', "line 1: a byte is not UTF-8"),
         (b'{"a": 1}\n' + b"[" * 100_000, "line 2: not valid JSON"),
         (b'{\n  "a": 1\n}\n{\n  "a": 2\n}\n', r"line 1: not valid JSON.*jq -c \."),
@@ -179,6 +181,48 @@ def test_a_line_that_cannot_be_read_is_named(tmp_path, content, message):
     path.write_bytes(content)
     with pytest.raises(InputError, match=f"in.jsonl.*{message}"):
         open_table(path)
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        (b'{"email": oops}', "not valid JSON: Expecting value"),
+        (b'{"email": "b@x.example"', "not valid JSON"),
+        (b"null", "not a JSON object, but null"),
+        (b'["b@x.example"]', r'not a JSON object, but \["b@x.example"\]'),
+        (b'{"email": "\xff"}', "a byte is not UTF-8"),
+        (b"[" * 100_000, "not valid JSON"),
+    ],
+)
+def test_a_line_that_is_not_an_object_costs_itself_only(tmp_path, line, problem):
+    path, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    first, last = b'{"email": "a@x.example"}\n', b'{"email": "c@x.example", "n": 1}\n'
+    path.write_bytes(first + line + b"\n" + last)
+    with open_table(path) as table:
+        [remark] = table.remarks
+        pieces = pa.concat_tables(table.pieces())
+    assert re.match(f"1 line without a JSON object, .* cells: line 2: {problem}", remark)
+    assert pieces["email"].to_pylist() == ["a@x.example", None, "c@x.example"]
+    written = copied(path, out, ["valid", None, "x"]).splitlines()
+    assert written[1] == b'{"email_verdict": null}'
+    assert written[2] == last[:-2] + b', "email_verdict": "x"}'
+
+
+def test_half_of_a_character_costs_itself_only(tmp_path):
+    path = tmp_path / "in.jsonl"
+    path.write_bytes(
+        rb'{"email": "a@x.example", "note\udc00": ["cut \ud83d"]}'
+        + b"\n"
+        + rb'{"note": "\ud83d\ude00"}'
+    )
+    with open_table(path) as table:
+        assert table.columns == ("email", "note\ufffd", "note")
+        assert table.remarks == [
+            "in 1 line half of a character is left of one that was cut, which is read as \ufffd"
+        ]
+        [piece] = table.pieces()
+    assert piece["note\ufffd"].to_pylist() == ['["cut \ufffd"]', None]
+    assert piece["note"].to_pylist() == [None, "\U0001f600"]
 
 
 def test_lines_are_read_from_a_file_that_ends_in_json(path):

@@ -214,3 +214,10 @@ def test_what_is_only_read_is_not_a_kind_to_write(tmp_path, ending, other):
         InputError, match=rf"read and not written: name another file, .*out\{other}$"
     ):
         check_target(tmp_path / f"out{ending}")
+
+
+def test_items_that_are_not_objects_cost_themselves_only(tmp_path):
+    octets = b'[{"email": "a@x.example"}, null, {"email": "b@x.example"}, 17]'
+    rows, remarks = file_rows(write_file(tmp_path / "in.json", octets))
+    assert remarks[-1] == "2 items of the array without an object, read as a row without cells"
+    assert [row["email"] for row in rows] == ["a@x.example", None, "b@x.example", None]

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import mailverdict as mv
-from mailverdict.frames.verifier_files import read_results, row_of
+from mailverdict.frames.verifier_files import find_results, row_of
 from tests.doubles.tables import each_row
 
 ADA, BO = "ada@firm.example", "bo@firm.example"
@@ -239,9 +239,10 @@ def test_deep_and_wide_objects_are_bounded():
 def test_items_without_results_are_counted(tmp_path):
     path = tmp_path / "answer.json"
     path.write_text(json.dumps({"items": [MAILGUN, {"error": "no credits"}]}))
-    with pytest.warns(UserWarning, match="1 object of 2 without results of a known form"):
-        rows = read_results(path, lambda names: "Mailgun" if "risk" in names else "")
-    assert [row["address"] for row in rows] == [ADA]
+    finder = find_results(path, lambda names: "Mailgun" if "risk" in names else "")
+    [remark] = finder.remarks(path)
+    assert remark.endswith("1 object of 2 without results of a known form")
+    assert [row["address"] for row in finder.results] == [ADA]
 
 
 def test_of_several_sheets_the_one_that_is_read_is_named_with_the_others(tmp_path):
@@ -260,3 +261,27 @@ def test_of_several_sheets_the_one_that_is_read_is_named_with_the_others(tmp_pat
         "'June'; another is given as sheet= of read_verdicts, or saved as a file of its own"
     ]
     assert len(mv.read_verdicts(path, **given, sheet="June")) == 1
+
+
+@pytest.mark.parametrize("line", ['{"x": oops}', '{"address": ', '"' + "x" * 1000])
+def test_a_line_that_is_not_json_costs_itself_only(tmp_path, line):
+    lines = [json.dumps(ZEROBOUNCE), line, json.dumps({**ZEROBOUNCE, "address": BO})]
+    with pytest.warns(UserWarning, match="1 line could not be read: line 2: not valid JSON"):
+        found = read(tmp_path, "\n".join(lines))
+    assert [address for address, *_ in said(found)] == [ADA, BO]
+
+
+def test_a_first_line_that_is_not_json_is_an_error(tmp_path):
+    with pytest.raises(mv.InputError, match="line 1: not valid JSON"):
+        read(tmp_path, '{"address": oops}\n' + json.dumps(ZEROBOUNCE))
+
+
+@pytest.mark.filterwarnings("ignore:.*is read as the export of another verifier")
+@pytest.mark.parametrize("is_list", [True, False])
+def test_objects_without_an_address_are_counted(tmp_path, is_list):
+    rows = [{"address": address, "status": "valid", "sub_status": ""} for address in (ADA, BO)]
+    rows += [{"address": 5, "status": "valid", "sub_status": ""}, None]
+    document = rows if is_list else "\n".join(map(json.dumps, rows))
+    with pytest.warns(UserWarning, match="2 objects without an address left out"):
+        found = read(tmp_path, document)
+    assert [address for address, *_ in said(found)] == [ADA, BO]

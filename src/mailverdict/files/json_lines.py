@@ -12,6 +12,7 @@ from typing import IO, Any, ClassVar
 import pyarrow as pa
 
 from ..errors import InputError
+from ..model.words import count_of
 from .plain import dump, json_value
 from .table_file import (
     CELL_MARK,
@@ -32,6 +33,9 @@ INT64 = range(-(2**63), 2**63)
 COLUMN_TYPES = (({int}, pa.int64()), ({int, float}, pa.float64()), ({bool}, pa.bool_()))
 # NaN, which programs write for a missing value, is null.
 DECODER = json.JSONDecoder(parse_constant=lambda name: None)
+# Half of a pair, as of a text that was cut within an emoji; UTF-8 does not have it.
+SURROGATE = re.compile("[\ud800-\udfff]")
+SHOWN = 3  # lines in a remark
 MEMBER = re.compile(r'[\s,]*("(?:[^"\\]|\\.)*")\s*:\s*')  # up to its value
 
 
@@ -40,16 +44,22 @@ class JsonLinesFile(TableFile):
 
     A column of numbers, of booleans or of text has that type; one of objects and arrays has their JSON as text; any
     other mixture is text. A member that is absent is null. Without rows the columns are unknown, and any column exists.
+    A line behind the first one that is not an object is a row without cells.
     """
 
     copied_to: ClassVar = "jsonl"
 
     def __init__(self, path: Path, name: str) -> None:
-        self.path, self.name = path, name
+        self.path = path
+        self.name = name
+        self.unread = 0  # lines that are not an object
+        self.problems: list[str] = []  # of the first of them
+        self.cut = 0  # lines in whose text half of a character was replaced
         kinds: dict[str, set[type]] = {}
         rows = cells = 0
         for number, row, _ in self.rows():
-            rows, cells = rows + 1, cells + len(row)
+            rows += 1
+            cells += len(row)
             for key, value in row.items():
                 kinds.setdefault(key, set()).add(
                     str if type(value) is int and value not in INT64 else type(value)
@@ -58,11 +68,26 @@ class JsonLinesFile(TableFile):
         check_added(name, rows * len(kinds) - cells, path.stat().st_size)
         if rows and not kinds:
             raise InputError(f"{name} has no columns: no line is an object with members")
+        if 2 * self.unread > rows:
+            raise InputError(f"{name}, {self.problems[0]}; most lines are not objects")
         super().__init__(
             path,
             name,
             pa.schema([field_of(key, found - {type(None)}) for key, found in kinds.items()]),
         )
+        self.remarks += self.line_remarks()
+
+    def line_remarks(self) -> Iterator[str]:
+        """What a user should know about lines that cannot be read as they are."""
+        if self.unread:
+            shown = "; ".join(self.problems) + ("; ..." if self.unread > len(self.problems) else "")
+            lines = count_of(self.unread, "line")
+            yield f"{lines} without a JSON object, read as a row without cells: {shown}"
+        if self.cut:
+            yield (
+                f"in {count_of(self.cut, 'line')} half of a character is left of one that was cut, which "
+                "is read as \N{REPLACEMENT CHARACTER}"
+            )
 
     def check_column(self, column: str) -> None:
         if not self.columns:
@@ -71,7 +96,15 @@ class JsonLinesFile(TableFile):
         super().check_column(column)
 
     def rows(self) -> Iterator[tuple[int, Row, bytes]]:
-        """The objects of the lines with their numbers and octets; `InputError` for a line that is not one."""
+        """The objects of the lines with their numbers and octets.
+
+        `InputError` for a line that is too long, and for a first or a cut last one that is not an object: then the file
+        is not of this kind, or truncated.
+        """
+        self.unread = 0
+        self.cut = 0
+        self.problems.clear()
+        is_first = True
         with self.path.open("rb") as file:
             for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE + 1), b""), 1):
                 where = f"{self.name}, line {number}"
@@ -80,19 +113,20 @@ class JsonLinesFile(TableFile):
                     raise InputError(f"{where} is longer than {LONGEST_LINE:,} bytes{hint}")
                 if line.isspace():
                     continue
-                try:
-                    row = DECODER.decode(line.decode("utf-8-sig"))
-                except UnicodeDecodeError:
-                    raise InputError(f"{where}: a byte is not UTF-8") from None
-                except (ValueError, RecursionError) as exc:
-                    raise InputError(
-                        f"{where}: not valid JSON: {str(exc)[:200]}{conversion_hint(line)}"
-                    ) from None
-                if not isinstance(row, dict):
-                    found = line.decode("utf-8-sig").strip()
-                    raise InputError(
-                        f"{where}: not a JSON object, but {found:.40}{conversion_hint(line)}"
-                    )
+                row, problem = read_row(line)
+                if row is None:
+                    if is_first or not line.endswith(b"\n"):
+                        raise InputError(f"{where}: {problem}{conversion_hint(line)}")
+                    self.unread += 1
+                    if len(self.problems) < SHOWN:
+                        self.problems.append(f"line {number}: {problem}")
+                    row = {}
+                    line = b"{}\n"  # noqa: PLW2901 - to which our members are added
+                elif rb"\u" in line:
+                    whole = without_surrogates(row)
+                    self.cut += whole != row
+                    row = whole
+                is_first = False
                 yield number, row, line
 
     def read(
@@ -118,6 +152,31 @@ class JsonLinesFile(TableFile):
         return self.piece(
             cells, len(rows), None if lines is None else pa.array(lines, pa.large_binary())
         )
+
+
+def read_row(line: bytes) -> tuple[Row | None, str]:
+    """The object of a line, or None and why it has none."""
+    try:
+        row = DECODER.decode(line.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        return None, "a byte is not UTF-8"
+    except (ValueError, RecursionError) as exc:
+        return None, f"not valid JSON: {str(exc)[:200]}"
+    if not isinstance(row, dict):
+        found = line.decode("utf-8-sig").strip()
+        return None, f"not a JSON object, but {found:.40}"
+    return row, ""
+
+
+def without_surrogates(value: Any) -> Any:
+    """A value whose texts can be written as UTF-8."""
+    if isinstance(value, str):
+        return SURROGATE.sub("\N{REPLACEMENT CHARACTER}", value)
+    if isinstance(value, list):
+        return [without_surrogates(item) for item in value]
+    if isinstance(value, dict):
+        return {without_surrogates(name): without_surrogates(item) for name, item in value.items()}
+    return value
 
 
 def column_of(field: pa.Field, rows: Sequence[Row]) -> pa.Array:

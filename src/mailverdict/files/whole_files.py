@@ -50,15 +50,21 @@ def open_array(path: Path, name: str) -> TableFile:
         rows = json.loads(read_whole(path, name))
     except (ValueError, RecursionError) as exc:
         raise InputError(f"{name}: not valid JSON: {str(exc)[:200]}") from None
-    if not all(isinstance(row, dict) for row in rows):
+    objects = [row for row in rows if isinstance(row, dict)]
+    others = len(rows) - len(objects)
+    if 2 * others > len(rows):
         raise InputError(
             f"{name}: the array has items that are not objects; give addresses alone as text, one a line"
         )
-    return open_rows(
-        flat_rows(rows, name),
+    opened = open_rows(
+        flat_rows((row if isinstance(row, dict) else {} for row in rows), name),
         name,
         "an array of objects: what is written as JSON has a line for each",
     )
+    if others:
+        items = count_of(others, "item of the array", "items of the array")
+        opened.remarks.append(f"{items} without an object, read as a row without cells")
+    return opened
 
 
 def open_object(path: Path, name: str) -> TableFile:

@@ -1,6 +1,6 @@
 """The files of other verifiers as tables: an export, or the JSON that an API answers.
 
-JSON has one object for each address, somewhere: `read_results` finds them in documents like these,
+JSON has one object for each address, somewhere: `find_results` finds them in documents like these,
 which may also be one a line.
 
     {"email_batch": [{"address": "ada@firm.example", "status": "valid"}, ...]}
@@ -28,6 +28,7 @@ from ..files.table_file import ReadOptions, without_options
 from ..model.words import count_of
 from ..table.notices import warn_user
 
+SHOWN = 3  # lines in a warning
 Row = Mapping[str, str | None]
 # What is said instead of an option of the command line, which is about the table that is verified.
 HOW_TO_READ = {
@@ -47,9 +48,11 @@ def read_file(
     if not path.exists():
         raise InputError(f"{path}: no such file")
     if kind_of_file(path) == "events":
-        rows = read_results(path, kind_of)
+        finder = find_results(path, kind_of)
+        rows = finder.results or finder.others
         names = tuple(dict.fromkeys(name for row in rows for name in row))
         if rows and not is_ours(names):
+            warn_user(*finder.remarks(path))
             columns = {
                 name: pa.array([row.get(name) for row in rows], pa.string()) for name in names
             }
@@ -61,44 +64,62 @@ def read_file(
     return rows_of_table
 
 
-def read_results(path: Path, kind_of: KindOf) -> list[Row]:
-    """The results in a JSON file; if nothing in it fits, the objects that have an address."""
+def find_results(path: Path, kind_of: KindOf) -> ResultFinder:
+    """The results in a JSON file; an error for those of several services."""
     finder = ResultFinder(kind_of)
     for number, octets in texts_of(path):
         try:
             for document in documents_in(octets.decode("utf-8-sig")):
                 finder.add(document)
         except (ValueError, RecursionError) as exc:
-            raise InputError(f"{path}, line {number}: not valid JSON: {str(exc)[:200]}") from None
-    if not finder.results:
-        return finder.others
+            problem = f"line {number}: not valid JSON: {str(exc)[:200]}"
+            if number == 1:
+                raise InputError(f"{path}, {problem}") from None
+            finder.unread += 1
+            if len(finder.problems) < SHOWN:
+                finder.problems.append(problem)
     if len(finder.kinds) > 1:
         kinds = " and ".join(finder.kinds)
         raise InputError(f"{path} has results of {kinds}: give each a file of its own")
-    if finder.left:
-        objects = count_of(finder.left, "object")
-        whole = finder.left + len(finder.results)
-        warn_user(f"{path}: {objects} of {whole:,} without results of a known form")
-    return finder.results
+    return finder
 
 
 @dataclass
 class ResultFinder:
-    """Finds the objects of a document that are results."""
+    """Finds the objects of a document that are results; if none is, the objects that have an address."""
 
     kind_of: KindOf
     kinds: dict[str, None] = field(default_factory=dict)  # of the results, in order
     results: list[Row] = field(default_factory=list)
     others: list[Row] = field(default_factory=list)  # objects that have an address, where none fits
     left: int = 0  # documents, and items of a list with results, that have none
+    without_address: int = 0  # documents and items of a list that are not in `others`
+    unread: int = 0  # lines that are not JSON
+    problems: list[str] = field(default_factory=list)  # of the first of them
 
     def add(self, document: Any) -> None:
         """Add the results of a document."""
         found = list(self.results_in(document))
         self.results += found
         self.left += not found
-        if not self.results:
-            self.others += rows_with_address(document)
+        if self.results:
+            return
+        for item in document if isinstance(document, list) else [document]:
+            rows = rows_with_address(item)
+            self.others += rows
+            self.without_address += not rows
+
+    def remarks(self, path: Path) -> Iterator[str]:
+        """What is left out, for the user."""
+        if self.unread:
+            shown = "; ".join(self.problems) + ("; ..." if self.unread > len(self.problems) else "")
+            yield f"{path}: {count_of(self.unread, 'line')} could not be read: {shown}"
+        if self.results and self.left:
+            objects = count_of(self.left, "object")
+            whole = self.left + len(self.results)
+            yield f"{path}: {objects} of {whole:,} without results of a known form"
+        if not self.results and self.without_address:
+            yield f"{path}: {count_of(self.without_address, 'object')} without an address left out"
 
     def results_in(self, value: Any, depth: int = 0) -> Iterator[Row]:
         """The results in a value."""
