@@ -341,7 +341,8 @@ class TestBreakdown:
             (("sorce",), "no column 'sorce' (did you mean 'source'?)"),
             (("email",), "by='email' is the verified column"),
             (("source", "--what", "bad"), "--what 'bad': give one of"),
-            (("source", "--what", "bounced"), "needs bounces="),
+            (("source", "--what", "bounced"), "--what bounced: give --bounces"),
+            (("source", "--bounces", "x.csv"), "--bounces goes with --what bounced"),
         ):
             status, _, told = run("breakdown", verified, "-c", "email", *options)
             assert status == 2

@@ -130,6 +130,19 @@ def test_pieces_add_up_to_the_whole():
         )
 
 
+def test_numbers_are_words_where_words_follow_in_a_later_piece():
+    plans = pd.Series([*["1", "2"] * 30, None, *["Team", "2"] * 10])
+    expected = {"1": 30, "2": 40, "Team": 10, "(missing)": 1}
+    assert rows_by_label(plans) == expected
+    assert rows_by_label(plans[:50], plans[50:]) == expected
+    column = counted(plans[:50], plans[50:])
+    assert column.kind == "words"
+    assert len(column.cut().sample) == len(plans)
+    many = pd.Series([*map(str, range(100)), *["n/a"] * 3, "7"])
+    assert rows_by_label(many[:90], many[90:]) == rows_by_label(many)
+    assert rows_by_label(many)["(not a number)"] == 3
+
+
 def test_very_many_numbers_are_rounded_and_hardly_move():
     rng = np.random.default_rng(6)
     numbers = pd.Series(rng.gamma(2, 1_000, 30_000))

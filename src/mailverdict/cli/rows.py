@@ -283,6 +283,10 @@ def breakdown(
     Counts people by a column of the file, or ranks all columns by how much they explain. The file is read in pieces, of
     which a hash of each address is kept in memory.
     """
+    if what == "bounced" and bounces is None:
+        raise mv.SettingsError("--what bounced: give --bounces, what became of the mails")
+    if what != "bounced" and bounces is not None:
+        raise mv.SettingsError(f"--bounces goes with --what bounced, and what is {what!r}")
     check_arguments(what, top, bounces)
     bounced = None
     if bounces is not None:

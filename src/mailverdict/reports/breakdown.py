@@ -166,13 +166,7 @@ def breakdown(
     """
     check_arguments(what, top, bounces)
     rows = read_decided(out, column, prefix)
-    columns: list[Hashable] = []
-    if isinstance(by, list):
-        columns = by
-    elif by is not None:
-        columns = [by]
-    if by is not None and not columns:
-        raise SettingsError("by=[]: give one column, or a list of two to cross them")
+    columns = [] if by is None else check_by(by)
     bounced = None
     if what == "bounced":
         bounced = bounced_mailboxes(bounces)
@@ -193,6 +187,19 @@ def check_arguments(what: str, top: int | None, bounces: Any) -> None:
         raise SettingsError("what='bounced' needs bounces=, what read_bounces returned or its path")
     if what != "bounced" and bounces is not None:
         raise SettingsError(f"bounces= goes with what='bounced', and what is {what!r}")
+
+
+def check_by(by: Any) -> list[Hashable]:
+    """The columns to count by: one, or two that are crossed."""
+    columns = by if isinstance(by, list) else [by]
+    shown = f"by={by!r:.200}"
+    if not all(isinstance(name, Hashable) for name in columns):
+        raise SettingsError(f"{shown}: give the name of a column, or a list of two names")
+    if len(columns) not in (1, 2):
+        raise SettingsError(f"{shown}: give one column, or a list of two to cross them")
+    if len(set(columns)) < len(columns):
+        raise SettingsError(f"{shown} names a column twice: give it once, or another one")
+    return columns
 
 
 def bounced_mailboxes(bounces: Any) -> list[str]:

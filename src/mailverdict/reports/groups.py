@@ -10,12 +10,14 @@ numbers or dates, and its rows are counted by value and mark::
     Website         sendable
 
 When all pieces are counted, `cut` makes groups of the values: each word or one of few numbers is a group, many numbers
-are cut into quantiles, and dates into years, quarters or months. Nothing of it depends on how a file is cut into pieces,
-except where a column has so many different numbers that they are rounded.
+are cut into quantiles, and dates into years, quarters or months. What a column is shows its first piece; few numbers
+become words when words follow. Beyond that nothing depends on how a file is cut into pieces, except where a column has so
+many different numbers that they are rounded.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -27,7 +29,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..checks.lists.mailboxes import find_mailboxes
-from ..frames.alike import group_alike
+from ..frames.alike import Alike, group_alike
 from ..frames.policy import Policy, apply_policy, policy_facts
 from ..frames.results import Results
 from ..frames.seen_addresses import SeenAddresses
@@ -40,7 +42,7 @@ Counts = npt.NDArray[np.int64]
 # What is known of a person, each a bit of the mark of a row; `NOBODY` is the mark of a row that does not count for one.
 BITS = {"invalid": 1, "unknown": 2, "sendable": 4, "disposable": 8, "bounced": 16}
 NOBODY = 32
-MARKS = np.arange(NOBODY)
+WIDTH = NOBODY + 1  # different marks
 MISSING, NOT_A_NUMBER, NOT_A_DATE = "(missing)", "(not a number)", "(not a date)"
 MAX_GROUPS = 300  # values of a column that is looked at without being asked for
 FEW_NUMBERS = 20  # different numbers, up to which each is a group
@@ -81,24 +83,30 @@ def mark_people(
     else:
         people = find_mailboxes(keys).names
         counted = people.is_valid()
-    at = first_rows(people, counted, seen)
+    first = first_rows(people, counted, seen)
     kinds, undecided = group_alike(policy_facts(rows, policy, has_advice=False))
-    alike = apply_policy(undecided, policy)
-    marks_of_kinds = np.zeros(len(alike), np.int64)
-    for place, kind in enumerate(alike):
-        known = {
-            "invalid": kind.bucket == Verdict.INVALID,
-            "unknown": kind.bucket == Verdict.UNKNOWN,
-            "sendable": kind.action == "send",
-            "disposable": bool(kind.disposable),
-        }
-        marks_of_kinds[place] = sum(BITS[name] for name, is_true in known.items() if is_true)
+    marks_of_kinds = np.array([mark_of(kind) for kind in apply_policy(undecided, policy)], np.int64)
     marks = np.full(len(rows), NOBODY, np.int64)
-    marks[at] = marks_of_kinds[kinds[at]]
+    marks[first] = marks_of_kinds[kinds[first]]
     if bounced is not None:
-        has_bounced = pc.is_in(people.take(pa.array(at)), value_set=pa.array(bounced, pa.string()))
-        marks[at] += BITS["bounced"] * np.asarray(has_bounced, np.int64)
+        mailboxes = people.take(pa.array(first))
+        has_bounced = pc.is_in(mailboxes, value_set=pa.array(bounced, pa.string()))
+        marks[first] += BITS["bounced"] * np.asarray(has_bounced, np.int64)
     return marks
+
+
+def mark_of(kind: Alike) -> int:
+    """What is known of a person whose row is of this kind, as the sum of its bits."""
+    mark = 0
+    if kind.bucket == Verdict.INVALID:
+        mark += BITS["invalid"]
+    if kind.bucket == Verdict.UNKNOWN:
+        mark += BITS["unknown"]
+    if kind.action == "send":
+        mark += BITS["sendable"]
+    if kind.disposable:
+        mark += BITS["disposable"]
+    return mark
 
 
 def people_in(counts: Counts) -> Counts:
@@ -111,8 +119,9 @@ def people_that(counts: Counts, what: str) -> Counts:
     """The people of each group of whom something is known; `what` is of `BITS`, or ``not_sendable``."""
     if what == "not_sendable":
         return people_in(counts) - people_that(counts, "sendable")
-    has_bit = (MARKS & BITS[what]) > 0
-    people: Counts = counts[:, :NOBODY][:, has_bit].sum(axis=1)
+    marks = np.arange(NOBODY)
+    marks = marks[(marks & BITS[what]) > 0]
+    people: Counts = counts[:, marks].sum(axis=1)
     return people
 
 
@@ -142,13 +151,13 @@ class Groups:
     counts: Counts  # a row for each group, a column for each mark
     group_of: Callable[[npt.NDArray[Any]], Codes]  # the group of each value
     none: tuple[int, int] = (-1, -1)  # the group of missing cells, and of those of another kind
-    # The groups of some people.
-    sample: Codes = field(default_factory=lambda: np.empty(0, np.int64))
+    sample: Codes = field(default_factory=lambda: np.empty(0, np.int64))  # groups of some people
     note: str = ""
 
     def find(self, values: Values) -> Codes:
         """The group of each row of a column; -1 for what was not counted."""
-        return np.append(self.group_of(values.keys), self.none)[values.codes]
+        groups_of_values = np.append(self.group_of(values.keys), self.none)
+        return groups_of_values[values.codes]
 
 
 class ColumnCounts:
@@ -163,8 +172,8 @@ class ColumnCounts:
         self.kind: str | None = None
         self.note = ""
         self.keys: npt.NDArray[Any] = np.empty(0, object)
-        self.counts: Counts = np.zeros((0, NOBODY + 1), np.int64)
-        self.none: Counts = np.zeros((2, NOBODY + 1), np.int64)  # missing, and of another kind
+        self.counts: Counts = np.zeros((0, WIDTH), np.int64)
+        self.none: Counts = np.zeros((2, WIDTH), np.int64)  # missing, and of another kind
         self.distinct = 0  # different values, before numbers are rounded
         self.is_whole = True  # all numbers are whole ones
         self.sample: list[Values] = []  # of people by whom columns are compared
@@ -178,10 +187,12 @@ class ColumnCounts:
             self.leave_out()
             return
         column = read_column(values, self.kind)
-        width = NOBODY + 1
-        cells_of_table = (len(column.keys) + 2) * width
-        counts = np.bincount(column.codes * width + marks, minlength=cells_of_table)
-        counts = counts.reshape(-1, width)
+        if self.kind == "numbers" and self.shows_words(column):
+            self.become_words()
+            column = read_column(values, self.kind)
+        places = len(column.keys) + 2
+        counts = np.bincount(column.codes * WIDTH + marks, minlength=places * WIDTH)
+        counts = counts.reshape(places, WIDTH)
         if len(column.keys):
             self.kind = column.kind
             self.note = self.note or column.note
@@ -193,6 +204,28 @@ class ColumnCounts:
         if not self.is_asked and self.kind == "words" and len(self.keys) > MAX_GROUPS:
             self.leave_out()
 
+    def shows_words(self, piece: Values) -> bool:
+        """Whether numbers of earlier pieces are words after all, by what is not a number in this one.
+
+        They can only become words if all of them are still known.
+        """
+        others = np.count_nonzero(piece.codes > len(piece.keys))
+        is_known = self.distinct == len(self.keys) and not self.none[1].any()
+        if not others or not is_known:
+            return False
+        if len(self.keys) <= FEW_NUMBERS:
+            return True
+        numbers = self.counts.sum() + np.count_nonzero(piece.codes < len(piece.keys))
+        return bool(numbers < MOSTLY * (numbers + others))
+
+    def become_words(self) -> None:
+        """Make words of the numbers that were counted."""
+        self.kind = "words"
+        self.is_whole = True
+        self.keys = words_of_numbers(self.keys)
+        for place, piece in enumerate(self.sample):
+            self.sample[place] = replace(piece, kind="words", keys=words_of_numbers(piece.keys))
+
     def leave_out(self) -> None:
         """Keep nothing of a column that has too many values."""
         self.left_out = f"more than {MAX_GROUPS} values"
@@ -203,7 +236,7 @@ class ColumnCounts:
     def merge(self, keys: npt.NDArray[Any], counts: Counts) -> None:
         """Add the counts of some values; too many numbers are rounded up to some of them."""
         codes, distinct = pd.factorize(np.concatenate([self.keys, keys.astype(object)]))
-        merged = np.zeros((len(distinct), NOBODY + 1), np.int64)
+        merged = np.zeros((len(distinct), WIDTH), np.int64)
         np.add.at(merged, codes, np.concatenate([self.counts, counts]))
         self.keys = np.asarray(distinct, object)
         self.counts = merged
@@ -233,18 +266,20 @@ class ColumnCounts:
         else:
             labels = self.keys.tolist()
             group_of = pd.Index(self.keys, dtype=object).get_indexer
-        counts = np.zeros((len(labels), NOBODY + 1), np.int64)
+        counts = np.zeros((len(labels), WIDTH), np.int64)
         np.add.at(counts, group_of(self.keys), self.counts)
+        of_another_kind = NOT_A_NUMBER if self.kind == "numbers" else NOT_A_DATE
         none = [-1, -1]
-        names = (MISSING, NOT_A_NUMBER if self.kind == "numbers" else NOT_A_DATE)
-        for place, name in enumerate(names):
+        for place, label in enumerate((MISSING, of_another_kind)):
             if self.none[place].any():
                 none[place] = len(labels)
-                labels = [*labels, name]
+                labels = [*labels, label]
                 counts = np.vstack([counts, self.none[place]])
         groups = Groups(labels, counts, group_of, (none[0], none[1]), note=self.note)
+        if not self.sample:
+            return groups
         sample = [groups.find(values) for values in self.sample]
-        return replace(groups, sample=np.concatenate([*sample, groups.sample]))
+        return replace(groups, sample=np.concatenate(sample))
 
 
 # --- values -----------------------------------------------------------------------------------------------------------
@@ -262,25 +297,30 @@ def has_many_words(values: pa.Array) -> bool:
     if not is_text(values.type):
         return False
     step = max(len(values) // LOOK, 1)
-    some = read_present(values.take(pa.array(np.arange(0, len(values), step)))).dictionary_encode()
-    rows = np.bincount(some.indices.drop_null().to_numpy(), minlength=len(some.dictionary))
-    return len(rows) > MAX_GROUPS and kind_of_words(some.dictionary, rows) == "words"
+    places = pa.array(np.arange(0, len(values), step))
+    coded = read_present(values.take(places)).dictionary_encode()
+    words = coded.dictionary
+    rows = np.bincount(coded.indices.drop_null().to_numpy(), minlength=len(words))
+    return len(words) > MAX_GROUPS and kind_of_words(words, rows) == "words"
 
 
 def kind_of_words(words: pa.StringArray, rows: Codes) -> str:
     """What different texts are, each in so many rows: numbers or dates if nearly all are, else words."""
     if not len(words):
         return "words"
-    least = MOSTLY * rows.sum()
+    whole = rows.sum()
+    least = MOSTLY * whole
     # 1,234 alone may be twelve hundred and more, or one and a quarter.
     is_clear = count_rows(words, rows, ",") > count_rows(words, rows, THOUSANDS)
     numbers = count_rows(words, rows, NUMBER)
     if is_clear:
         numbers = max(numbers, count_rows(words, rows, COMMA_NUMBER))
-    if numbers == rows.sum() or (numbers >= least and len(words) > FEW_NUMBERS):
+    if numbers == whole or (numbers >= least and len(words) > FEW_NUMBERS):
         return "numbers"
     dates = max(count_rows(words, rows, YEAR_FIRST), count_rows(words, rows, YEAR_LAST))
-    return "dates" if dates >= least else "words"
+    if dates >= least:
+        return "dates"
+    return "words"
 
 
 def count_rows(words: pa.StringArray, rows: Codes, pattern: str) -> int:
@@ -291,40 +331,54 @@ def count_rows(words: pa.StringArray, rows: Codes, pattern: str) -> int:
 
 def read_column(values: pa.Array, kind: str | None = None) -> Values:
     """A piece of a column; by default of the kind that its values show."""
-    type_ = values.type
-    is_number = pa.types.is_integer(type_) or pa.types.is_floating(type_)
-    is_number = is_number or pa.types.is_decimal(type_)
-    is_date = pa.types.is_date(type_) or pa.types.is_timestamp(type_)
-    if is_number and kind in (None, "numbers"):
+    if is_number_type(values.type) and kind in (None, "numbers"):
         numbers = pc.cast(values, pa.float64(), safe=False)
         is_missing = np.asarray(pc.is_null(numbers, nan_is_null=True))
-        return place_numbers(numbers.to_numpy(zero_copy_only=False), is_missing)
-    if is_date and kind in (None, "dates"):
-        years = pc.year(values).fill_null(0).to_numpy(zero_copy_only=False)
-        months = pc.month(values).fill_null(0).to_numpy(zero_copy_only=False)
+        return place_numbers(to_numpy(numbers), is_missing)
+    if is_date_type(values.type) and kind in (None, "dates"):
+        years = to_numpy(pc.year(values).fill_null(0))
+        months = to_numpy(pc.month(values).fill_null(0))
         return place_months(years * 12 + months - 1, np.asarray(values.is_null()))
     coded = read_present(values).dictionary_encode()
     words = coded.dictionary
-    codes = coded.indices.fill_null(len(words)).to_numpy(zero_copy_only=False).astype(np.int64)
+    missing = len(words)  # the code of all missing cells
+    codes = to_numpy(coded.indices.fill_null(missing)).astype(np.int64)
     if kind is None:
-        kind = kind_of_words(words, np.bincount(codes, minlength=len(words) + 1)[: len(words)])
+        rows = np.bincount(codes, minlength=missing + 1)
+        kind = kind_of_words(words, rows[:missing])
     if kind == "words":
         return Values("words", np.asarray(words.to_pylist(), object), codes)
-    # The last one stands for all missing cells.
-    is_missing = np.arange(len(words) + 1) == len(words)
+    is_missing = np.zeros(missing + 1, np.bool_)
+    is_missing[missing] = True
     if kind == "numbers":
-        placed = place_numbers(np.append(numbers_of(words), np.nan), is_missing)
-        return replace(placed, codes=placed.codes[codes])
-    months, note = months_of(words)
-    placed = place_months(np.append(months, 0), is_missing)
-    return replace(placed, codes=placed.codes[codes], note=note)
+        column = place_numbers(np.append(numbers_of(words), np.nan), is_missing)
+    else:
+        months, note = months_of(words)
+        column = place_months(np.append(months, 0), is_missing)
+        column = replace(column, note=note)
+    return replace(column, codes=column.codes[codes])
+
+
+def is_number_type(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
+
+
+def is_date_type(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
+
+
+def to_numpy(values: pa.Array) -> npt.NDArray[Any]:
+    numbers: npt.NDArray[Any] = values.to_numpy(zero_copy_only=False)
+    return numbers
 
 
 def place_numbers(numbers: npt.NDArray[np.float64], is_missing: npt.NDArray[np.bool_]) -> Values:
     """The different numbers, and the place of each; a very large number of them is rounded up."""
     is_number = np.isfinite(numbers)
     ordered = np.sort(numbers[is_number])
-    is_first = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
+    is_first = np.ones(len(ordered), np.bool_)
+    is_first[1:] = ordered[1:] != ordered[:-1]
     keys = ordered[is_first]
     distinct = len(keys)
     is_whole = bool((keys == np.floor(keys)).all())
@@ -340,12 +394,13 @@ def place_numbers(numbers: npt.NDArray[np.float64], is_missing: npt.NDArray[np.b
 def place_months(months: Codes, is_missing: npt.NDArray[np.bool_]) -> Values:
     """The different months, and the place of each; 0 stands for a cell that is not a date."""
     is_date = (months > 0) & ~is_missing
-    first = int(months[is_date].min(initial=months.max(initial=0)))
-    rows = np.bincount(months[is_date] - first)
+    dates = months[is_date]
+    first = int(dates.min(initial=months.max(initial=0)))
+    rows = np.bincount(dates - first)
     keys = np.flatnonzero(rows) + first
-    place_of = np.cumsum(rows > 0) - 1
+    place_of_month = np.cumsum(rows > 0) - 1
     codes = np.full(len(months), len(keys) + 1, np.int64)
-    codes[is_date] = place_of[months[is_date] - first]
+    codes[is_date] = place_of_month[dates - first]
     codes[is_missing] = len(keys)
     return Values("dates", keys, codes)
 
@@ -357,8 +412,9 @@ def numbers_of(words: pa.StringArray) -> npt.NDArray[np.float64]:
     if count_rows(words, once, COMMA_NUMBER) > count_rows(words, once, NUMBER):
         pattern = COMMA_NUMBER
     is_number = pc.match_substring_regex(words, pattern)
-    plain = pc.replace_substring(pc.if_else(is_number, words, None), ",", ".")
-    return np.asarray(pc.cast(plain, pa.float64()).to_numpy(zero_copy_only=False), np.float64)
+    texts = pc.if_else(is_number, words, None)
+    numbers = pc.cast(pc.replace_substring(texts, ",", "."), pa.float64())
+    return to_numpy(numbers).astype(np.float64)
 
 
 def months_of(words: pa.StringArray) -> tuple[Codes, str]:
@@ -369,11 +425,11 @@ def months_of(words: pa.StringArray) -> tuple[Codes, str]:
     last = pc.extract_regex(words, YEAR_LAST)
     a = number_in(last, "a")
     b = number_in(last, "b")
-    is_last = a > 0
-    is_dotted = np.asarray(pc.equal(pc.struct_field(last, "sign"), ".").fill_null(False))
-    is_open = is_last & ~is_dotted  # 3/4/2023 is in March or in April
+    has_year_last = a > 0
+    has_dots = np.asarray(pc.equal(pc.struct_field(last, "sign"), ".").fill_null(False))
+    is_open = has_year_last & ~has_dots  # 3/4/2023 is in March or in April
     note = ""
-    month = np.where(is_last & is_dotted, b, month)
+    month = np.where(has_year_last & has_dots, b, month)
     if (a[is_open] > 12).any():
         month = np.where(is_open, b, month)
     elif (b[is_open] > 12).any():
@@ -381,7 +437,7 @@ def months_of(words: pa.StringArray) -> tuple[Codes, str]:
     elif is_open.any():
         month = np.where(is_open, 1, month)
         note = "day and month cannot be told apart, so that its dates are read as years"
-    year = np.where(is_last, number_in(last, "year"), year)
+    year = np.where(has_year_last, number_in(last, "year"), year)
     is_date = (year > 0) & (month >= 1) & (month <= 12)
     return np.where(is_date, year * 12 + month - 1, 0).astype(np.int64), note
 
@@ -389,7 +445,7 @@ def months_of(words: pa.StringArray) -> tuple[Codes, str]:
 def number_in(parts: pa.StructArray, name: str) -> Codes:
     """A part of what a pattern found, as a number; 0 where it found nothing."""
     numbers = pc.cast(pc.struct_field(parts, name), pa.int64()).fill_null(0)
-    return np.asarray(numbers.to_numpy(zero_copy_only=False), np.int64)
+    return to_numpy(numbers).astype(np.int64)
 
 
 # --- groups of numbers and dates --------------------------------------------------------------------------------------
@@ -402,26 +458,34 @@ def cut_numbers(
     order = np.argsort(numbers)
     ordered = numbers[order]
     is_few = len(ordered) <= FEW_NUMBERS
-    sign = "," if not is_few and np.abs(ordered).max() >= LARGE else ""
-    texts = {number: number_text(number, sign) for number in ordered.tolist()}
+    sign = ""
+    if not is_few and np.abs(ordered).max() >= LARGE:
+        sign = ","
     if is_few:
-        labels = [*texts.values()]
+        labels = [number_text(number) for number in ordered.tolist()]
         uppers = ordered
     else:
         rows = np.cumsum(counts.sum(axis=1)[order])
         steps = np.arange(1, QUANTILES + 1) * rows[-1] / QUANTILES
-        uppers = np.unique(ordered[np.minimum(np.searchsorted(rows, steps), len(ordered) - 1)])
-        first, *others = uppers.tolist()
-        lowest = ordered[0]
-        labels = [texts[first] if first == lowest else f"{texts[lowest]} to {texts[first]}"]
-        for below, upper in zip(uppers.tolist(), others, strict=False):
-            labels.append(f"over {texts[below]} to {texts[upper]}")
+        places = np.minimum(np.searchsorted(rows, steps), len(ordered) - 1)
+        uppers = np.unique(ordered[places])
+        texts = [number_text(number, sign) for number in uppers.tolist()]
+        labels = [texts[0]]
+        if uppers[0] > ordered[0]:
+            lowest = number_text(float(ordered[0]), sign)
+            labels = [f"{lowest} to {texts[0]}"]
+        for below, upper in itertools.pairwise(texts):
+            labels.append(f"over {below} to {upper}")
 
     def group_of(keys: npt.NDArray[Any]) -> Codes:
         places = np.searchsorted(uppers, keys.astype(np.float64))
         return np.minimum(places, len(uppers) - 1).astype(np.int64)
 
     return labels, group_of
+
+
+def words_of_numbers(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return np.array([number_text(float(number)) for number in numbers], object)
 
 
 def number_text(number: float, sign: str = "") -> str:
@@ -441,23 +505,38 @@ def cut_dates(
 
     A hundredth of the rows at each end does not count: a list may have dates such as 1900-01-01.
     """
-    order = np.argsort(months)
-    rows = np.cumsum(counts.sum(axis=1)[order])
-    first, last = (
-        np.searchsorted(rows, [0.01 * rows[-1], 0.99 * rows[-1]]) if len(rows) else (0, -1)
-    )
-    span = months[order][last] - months[order][first] + 1 if len(rows) else 0
-    size = 1 if span <= MOST_MONTHS else 3 if span <= MOST_QUARTERS else 12
+    size = 1
+    if len(months):
+        order = np.argsort(months)
+        rows = np.cumsum(counts.sum(axis=1)[order])
+        first, last = np.searchsorted(rows, [0.01 * rows[-1], 0.99 * rows[-1]])
+        span = months[order[last]] - months[order[first]] + 1
+        size = period_size(int(span))
     periods = np.unique(months // size)
     labels = [period_text(int(period), size) for period in periods]
 
     def group_of(keys: npt.NDArray[Any]) -> Codes:
+        if not len(periods):
+            return np.full(len(keys), -1, np.int64)
         periods_of_keys = keys.astype(np.int64) // size
         places = np.minimum(np.searchsorted(periods, periods_of_keys), len(periods) - 1)
-        is_known = periods[places] == periods_of_keys if len(periods) else np.zeros(0, np.bool_)
+        is_known = periods[places] == periods_of_keys
         return np.where(is_known, places, -1).astype(np.int64)
 
     return labels, group_of
+
+
+def period_size(span: int) -> int:
+    """How many months a period has in dates that span so many months.
+
+    >>> period_size(24), period_size(25), period_size(97)
+    (1, 3, 12)
+    """
+    if span <= MOST_MONTHS:
+        return 1
+    if span <= MOST_QUARTERS:
+        return 3
+    return 12
 
 
 def period_text(period: int, size: int) -> str:
@@ -469,4 +548,6 @@ def period_text(period: int, size: int) -> str:
     year, part = divmod(period, 12 // size)
     if size == 12:
         return str(year)
-    return f"{year} Q{part + 1}" if size == 3 else f"{year}-{part + 1:02}"
+    if size == 3:
+        return f"{year} Q{part + 1}"
+    return f"{year}-{part + 1:02}"

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import ColumnError, SettingsError
+from ..errors import ColumnError
 from ..frames.policy import Policy
 from ..frames.results import Results
 from ..frames.seen_addresses import SeenAddresses
@@ -71,8 +71,6 @@ class ListCounts:
         *,
         ranks: bool = True,
     ) -> None:
-        if len(asked) > 2:
-            raise SettingsError(f"by={asked!r}: give one column, or a list of two to cross them")
         self.policy = policy
         self.bounced = bounced
         self.asked = {name: ColumnCounts(is_asked=True) for name in asked}
@@ -156,6 +154,8 @@ def check_asked(name: Hashable, rows: Results, table: Table) -> None:
             f"by={name!r} is the verified column: give another one, 'domain' to count by its "
             f"domains, or only column={name!r} to rank the others"
         )
+    if name not in labels and isinstance(name, tuple) and set(name) <= {*labels, *MADE}:
+        raise ColumnError(f"by: no column {name!r}: give a list to cross two, by={[*name]!r}")
     if name not in labels:
         ours = our_columns(table, rows)
         own = [label for label in labels if label not in ours and label != rows.column]
