@@ -1,4 +1,14 @@
-"""Counts of verified rows: one class for `summary`, the command line and reports, over pieces that add up."""
+"""Counts of verified rows: one class for `summary`, the command line and reports, over pieces that add up.
+
+Rows that are told alike are counted together: `Counts.alike` has how many rows there are of each `Alike`, and all other
+counts of rows are sums of these::
+
+    Alike(bucket="invalid", why="no_mx_record", action="drop", ...)     412
+    Alike(bucket="valid", why=None, action="send", free=True, ...)    5,301
+
+With a policy, which a report has, there are also distinct addresses, people, domains and typos, by the columns of
+addresses themselves.
+"""
 
 from __future__ import annotations
 
@@ -42,15 +52,13 @@ class Counts:
 
     def __init__(self, policy: Policy | None = None) -> None:
         self.policy = policy
-        self.alike = Counter[
-            Alike
-        ]()  # rows by what is said of them; all other counts of rows are sums of these
+        self.alike = Counter[Alike]()  # rows by what is said of them
         self.addresses = 0  # distinct and well-formed, after cleaning
         self.people = 0  # different mailboxes that can be mailed under the policy
-        self.seen, self.seen_people = SeenAddresses(), SeenAddresses()
-        self.decided: list[
-            tuple[str, str, str]
-        ] = []  # the first rows: what was typed, decision, suggestion that was chosen
+        self.seen = SeenAddresses()
+        self.seen_people = SeenAddresses()
+        # The first rows: what was typed, decision, suggestion that was chosen.
+        self.decided: list[tuple[str, str, str]] = []
         self.domains = [NO_DOMAINS]  # rows by domain and bucket, of pieces
         self.typos = Counter[tuple[str, str]]()  # rows by what was typed and probably meant
         self.days: list[date] = []  # the first and the last day of the checks of each piece
@@ -62,18 +70,18 @@ class Counts:
         groups, alike = group_alike(facts_of(rows, self.policy))
         if self.policy is not None:
             alike = apply_policy(alike, self.policy)
-        self.alike.update(
-            dict(zip(alike, np.bincount(groups, minlength=len(alike)).tolist(), strict=True))
-        )
-        if self.policy is not None:
-            addresses = keys_of(rows)
-            self.add_addresses(rows, addresses)
-            is_sent = pa.array(
-                np.array([each.action == "send" for each in alike], np.bool_)[groups]
-            )
-            people = people_of(addresses.filter(is_sent).unique())
-            self.people += len(self.seen_people.keep_new(people.unique().drop_null()))
-            self.add_decided(rows)
+        sizes = np.bincount(groups, minlength=len(alike))
+        for kind, size in zip(alike, sizes.tolist(), strict=True):
+            self.alike[kind] += size
+        if self.policy is None:
+            return
+        addresses = keys_of(rows)
+        self.add_addresses(rows, addresses)
+        is_sent = np.array([kind.action == "send" for kind in alike], np.bool_)
+        sent = addresses.filter(pa.array(is_sent[groups])).unique()
+        people = people_of(sent).unique().drop_null()
+        self.people += len(self.seen_people.keep_new(people))
+        self.add_decided(rows)
 
     def add_addresses(self, rows: Results, addresses: pa.StringArray) -> None:
         """Count what only reports show, and no policy changes; `addresses` are those of `keys_of`."""
@@ -82,23 +90,32 @@ class Counts:
         if len(self.domains) > MAX_TABLES:
             self.domains = [add_domains(self.domains)]
         self.typos.update(count_typos(rows, addresses))
-        self.days += checked_days(rows) or ()
+        days = checked_days(rows)
+        if days is not None:
+            self.days += days
         self.validation_types |= dict.fromkeys(validation_types(rows))
-        if label := rows.data.notes().get("answered_by"):
+        label = rows.data.notes().get("answered_by")
+        if label:
             self.answered_by[str(label)] = None
 
     def add_decided(self, rows: Results) -> None:
         """Keep the first rows about which a person decided, with what was typed there."""
-        at = np.flatnonzero(to_bools(rows.decision.is_valid()))[: TOP_DECIDED - len(self.decided)]
-        columns = (rows.texts, rows["decision"], rows["decided_address"])
-        taken = (each.take(pa.array(at)).fill_null("").to_pylist() for each in columns)
-        self.decided += zip(*taken, strict=True)
+        decided = np.flatnonzero(to_bools(rows.decision.is_valid()))
+        first = pa.array(decided[: TOP_DECIDED - len(self.decided)])
+        lines = zip(
+            rows.texts.take(first).fill_null("").to_pylist(),
+            rows["decision"].take(first).fill_null("").to_pylist(),
+            rows["decided_address"].take(first).fill_null("").to_pylist(),
+            strict=True,
+        )
+        self.decided += lines
 
     def by(self, key: Callable[[Alike], Any]) -> Counter[Any]:
         """Rows by what `key` gives; those for which it is None are left out."""
         counts = Counter[Any]()
         for alike, count in self.alike.items():
-            if (value := key(alike)) is not None:
+            value = key(alike)
+            if value is not None:
                 counts[value] += count
         return counts
 
@@ -121,11 +138,10 @@ class Counts:
     def lines(self) -> dict[str, int]:
         """Rows by line of a summary: the seven buckets, and cells with several addresses if there are any."""
         counts = self.by(attrgetter("line"))
-        return {
-            name: counts[name]
-            for name in (*BUCKETS, SEVERAL_ADDRESSES)
-            if name in BUCKETS or counts[name]
-        }
+        lines = {name: counts[name] for name in BUCKETS}
+        if counts[SEVERAL_ADDRESSES]:
+            lines[SEVERAL_ADDRESSES] = counts[SEVERAL_ADDRESSES]
+        return lines
 
     @property
     def actions(self) -> dict[str, int]:
@@ -146,7 +162,9 @@ class Counts:
     @property
     def checked(self) -> tuple[date, date] | None:
         """The first and the last day of the checks, if the frame says so."""
-        return (min(self.days), max(self.days)) if self.days else None
+        if not self.days:
+            return None
+        return min(self.days), max(self.days)
 
     @property
     def flags(self) -> dict[str, int]:
@@ -156,37 +174,44 @@ class Counts:
     @property
     def suggestions(self) -> int:
         """Rows with a suggestion."""
-        return self.number(lambda each: each.is_suggested)
+        return self.number(attrgetter("is_suggested"))
 
     @property
     def cleaned(self) -> int:
         """Rows whose verdict is that of a repaired address."""
-        return self.number(lambda each: each.change)
+        return self.number(attrgetter("change"))
 
     @property
     def decisions(self) -> dict[str, int]:
         """Rows by what a person decided; a suggestion counts whether or not it is verified."""
-        counts = self.by(lambda each: "suggestion" if each.decision == WAITING else each.decision)
+        counts = self.by(attrgetter("decision"))
+        counts["suggestion"] += counts[WAITING]
         return {word: counts[word] for word in DECISIONS}
 
     @property
     def suppressed(self) -> int | None:
         """Rows on the suppression list; None without one."""
         marks = self.by(attrgetter("suppressed"))
-        return marks[True] if marks else None
+        if not marks:
+            return None
+        return marks[True]
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready; every bucket is there; `suppressed` only with a suppression list, actions only with a policy."""
-        return {
+        record = {
             "rows": self.rows,
             **self.buckets,
             "why": dict(self.by(attrgetter("reason")).most_common()),
             "flags": self.flags,
             "suggestions": self.suggestions,
             "cleaned": self.cleaned,
-            **({} if self.suppressed is None else {"suppressed": self.suppressed}),
-            **({} if self.policy is None else {"actions": self.actions, "people": self.people}),
         }
+        if self.suppressed is not None:
+            record["suppressed"] = self.suppressed
+        if self.policy is not None:
+            record["actions"] = self.actions
+            record["people"] = self.people
+        return record
 
 
 def facts_of(rows: Results, policy: Policy | None) -> dict[str, pa.Array]:
@@ -196,7 +221,7 @@ def facts_of(rows: Results, policy: Policy | None) -> dict[str, pa.Array]:
     if rows.is_cleaned:
         facts["change"] = rows.change
     if policy is not None:
-        facts.update(repaired_rows(rows))
+        facts |= repaired_rows(rows)
     return facts
 
 
@@ -231,13 +256,10 @@ def first_rows(
 def well_formed(rows: Results, addresses: pa.StringArray) -> pa.StringArray:
     """The distinct well-formed ones; a cleaned address is."""
     is_clean = pa.array(rows.is_of_clean & rows.is_cleaned)
+    cleaned = addresses.filter(is_clean)
     others = addresses.filter(pc.invert(is_clean)).unique().drop_null()
-    return pa.concat_arrays(
-        [
-            addresses.filter(is_clean),
-            others.filter(observe_column(others, lenient=True)["well_formed"]),
-        ]
-    ).unique()
+    others = others.filter(observe_column(others, lenient=True)["well_formed"])
+    return pa.concat_arrays([cleaned, others]).unique()
 
 
 def domains_of(addresses: pa.StringArray) -> pa.DictionaryArray:
@@ -253,28 +275,32 @@ def count_by_code(
     values: pa.DictionaryArray, codes: pa.Int32Array, width: int
 ) -> npt.NDArray[np.int64]:
     """Rows of each distinct value, one below the other, with each of `width` codes, side by side."""
-    rows, at = (each.fill_null(-1).to_numpy().astype(np.int64) for each in (values.indices, codes))
-    cells = (rows * width + at)[(rows >= 0) & (at >= 0)]
-    return np.bincount(cells, minlength=len(values.dictionary) * width).reshape(-1, width)
+    rows = values.indices.fill_null(-1).to_numpy().astype(np.int64)
+    columns = codes.fill_null(-1).to_numpy().astype(np.int64)
+    is_counted = (rows >= 0) & (columns >= 0)
+    cells = rows[is_counted] * width + columns[is_counted]
+    counts = np.bincount(cells, minlength=len(values.dictionary) * width)
+    return counts.reshape(-1, width)
 
 
 def count_domains(addresses: pa.StringArray, bucket: pa.DictionaryArray) -> pa.Table:
     """Rows of each domain by bucket."""
     domains = domains_of(addresses)
     counts = count_by_code(domains, bucket.indices, len(BUCKETS))
-    return pa.table([domains.dictionary, *map(pa.array, counts.T)], ["domain", *BUCKETS])
+    columns = [pa.array(column) for column in counts.T]
+    return pa.table([domains.dictionary, *columns], ["domain", *BUCKETS])
 
 
 def add_domains(tables: Sequence[pa.Table]) -> pa.Table:
     """The sum over the pieces of a column; of a large file they are many."""
     if len(tables) == 1:
         return tables[0]
-    summed = (
-        pa.concat_tables(tables).group_by("domain").aggregate([(name, "sum") for name in BUCKETS])
-    )
-    return pa.table(
-        [summed["domain"], *(summed[f"{name}_sum"] for name in BUCKETS)], ["domain", *BUCKETS]
-    )
+    by_domain = pa.concat_tables(tables).group_by("domain")
+    sums = by_domain.aggregate([(name, "sum") for name in BUCKETS])
+    columns = {"domain": sums["domain"]}
+    for name in BUCKETS:
+        columns[name] = sums[f"{name}_sum"]
+    return pa.table(columns)
 
 
 def top_domains(counts: pa.Table, top: int) -> pd.DataFrame:
@@ -282,18 +308,20 @@ def top_domains(counts: pa.Table, top: int) -> pd.DataFrame:
     rows = sum(counts[name].to_numpy() for name in BUCKETS)
     by_rows = pa.table([counts["domain"], rows], ["domain", "rows"])
     first = pc.sort_indices(by_rows, [("rows", "descending"), ("domain", "ascending")])[:top]
-    columns = {name: counts[name].take(first).to_numpy() for name in BUCKETS}
-    names = pd.Index(counts["domain"].take(first).to_pylist(), dtype=object, name="domain")
-    return pd.DataFrame({"rows": rows[first.to_numpy()], **columns}, names)
+    columns = {"rows": rows[first.to_numpy()]}
+    for name in BUCKETS:
+        columns[name] = counts[name].take(first).to_numpy()
+    names = counts["domain"].take(first).to_pylist()
+    return pd.DataFrame(columns, pd.Index(names, dtype=object, name="domain"))
 
 
 def count_typos(rows: Results, addresses: pa.StringArray) -> Counter[tuple[str, str]]:
     """Rows by mistyped domain and the domain probably meant; by address where the domain is right."""
-    has = pc.and_(rows["suggestion"].is_valid(), addresses.is_valid())
-    pairs = zip(
-        *(each.filter(has).to_pylist() for each in (addresses, rows["suggestion"])), strict=True
-    )
-    return Counter(typo_of(typed, meant) for typed, meant in pairs)
+    suggestions = rows["suggestion"]
+    is_typo = pc.and_(suggestions.is_valid(), addresses.is_valid())
+    typed = addresses.filter(is_typo).to_pylist()
+    meant = suggestions.filter(is_typo).to_pylist()
+    return Counter(map(typo_of, typed, meant))
 
 
 def typo_of(typed: str, meant: str) -> tuple[str, str]:
@@ -302,10 +330,19 @@ def typo_of(typed: str, meant: str) -> tuple[str, str]:
     >>> typo_of("ada@gmial.com", "ada@gmail.com"), typo_of("ada@@a.org", "ada@a.org")
     (('gmial.com', 'gmail.com'), ('ada@@a.org', 'ada@a.org'))
     """
-    wrong, right = (
-        lower_domain(each.rpartition("@")[2]) if "@" in each else "" for each in (typed, meant)
-    )
-    return (wrong, right) if wrong != right else (typed[:LONGEST_TYPED], meant[:LONGEST_TYPED])
+    wrong = domain_of(typed)
+    right = domain_of(meant)
+    if wrong != right:
+        return wrong, right
+    return typed[:LONGEST_TYPED], meant[:LONGEST_TYPED]
+
+
+def domain_of(address: str) -> str:
+    """What is behind the last @; empty where there is none."""
+    _, sign, domain = address.rpartition("@")
+    if not sign:
+        return ""
+    return lower_domain(domain)
 
 
 def repaired_rows(rows: Results) -> dict[str, pa.Array]:
@@ -313,11 +350,15 @@ def repaired_rows(rows: Results) -> dict[str, pa.Array]:
     if not rows.is_cleaned:
         return {}
     changed = np.flatnonzero(to_bools(rows.change.is_valid()) & rows.is_of_clean)
-    texts, addresses = (each.take(pa.array(changed)) for each in (rows.texts, rows["clean"]))
+    texts = rows.texts.take(pa.array(changed))
+    addresses = rows["clean"].take(pa.array(changed))
     is_other = to_bools(pc.not_equal(addresses, texts).fill_null(False))
-    is_ok = to_bools(observe_column(strip_texts(texts.fill_null("")))["well_formed"])
-    is_repaired, is_rescued = np.zeros(len(rows), np.bool_), np.zeros(len(rows), np.bool_)
-    is_repaired[changed], is_rescued[changed] = is_other, is_other & ~is_ok
+    syntax = observe_column(strip_texts(texts.fill_null("")))
+    was_malformed = ~to_bools(syntax["well_formed"])
+    is_repaired = np.zeros(len(rows), np.bool_)
+    is_repaired[changed] = is_other
+    is_rescued = np.zeros(len(rows), np.bool_)
+    is_rescued[changed] = is_other & was_malformed
     return {
         "change": texts_where(pa.array(is_repaired), rows.change),
         "is_rescued": pa.array(is_rescued),
@@ -330,12 +371,17 @@ def checked_days(rows: Results) -> tuple[date, date] | None:
         first, last = (each.as_py() for each in pc.min_max(rows["checked_at"]).values())
     except InputError:  # a column of the user
         return None
-    return None if first is None else (first.date(), last.date())
+    if first is None:
+        return None
+    return first.date(), last.date()
 
 
 def validation_types(rows: Results) -> list[str]:
     """From the rows where the column is there, else from what `verify` noted on the frame."""
     if "validation_type" in rows:
-        return list(map(str, rows["validation_type"].unique().drop_null().to_pylist()))
-    note = rows.data.notes()
-    return [str(note["validation_type"])] if "validation_type" in note else []
+        words = rows["validation_type"].unique().drop_null()
+        return [str(word) for word in words.to_pylist()]
+    notes = rows.data.notes()
+    if "validation_type" in notes:
+        return [str(notes["validation_type"])]
+    return []
