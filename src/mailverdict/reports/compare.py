@@ -1,9 +1,16 @@
-"""Do two verifications agree, and which was right? `compare` puts the verdicts of one beside those of the other."""
+"""Do two verifications agree, and which was right? `compare` puts the verdicts of one beside those of the other.
+
+Both are joined by address; what became of mails then says whose claim was right::
+
+    address            a        b        why_a          why_b       mail arrived
+    ada@firm.com       valid    valid                                            they agree
+    bo@firm.com        valid    invalid                 no_mailbox  no           they contradict, and b was right
+"""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +25,8 @@ from ..model.words import Verdict, count_of, percent
 from ..table.overwrite import SOURCES
 from ..theme import notebook
 from .counts import keys_of
-from .outcomes import match_outcomes, warn_of_others, wilson_interval
+from .differences import wilson_intervals
+from .outcomes import match_outcomes, warn_of_others
 from .summary import by_address
 from .tables import CountTable
 
@@ -106,15 +114,17 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """The same for notebooks; every text is escaped."""
-        said = "".join(f"<p>{html.escape(each)}</p>" for each in self._sentences())
-        heads = (f"rows: {self.names[0]}, columns: {self.names[1]}", "who was right")
-        tables = (self.agreement, self.right)
-        shown = (
-            f"<p><b>{html.escape(head)}</b></p>{CountTable(table)._repr_html_()}"
-            for head, table in zip(heads, tables, strict=True)
-            if table is not None
+        parts = [f"<p>{html.escape(sentence)}</p>" for sentence in self._sentences()]
+        parts += self._html_table(
+            f"rows: {self.names[0]}, columns: {self.names[1]}", self.agreement
         )
-        return notebook(f"{said}{''.join(shown)}")
+        if self.right is not None:
+            parts += self._html_table("who was right", self.right)
+        return notebook("".join(parts))
+
+    @staticmethod
+    def _html_table(head: str, table: pd.DataFrame) -> list[str]:
+        return [f"<p><b>{html.escape(head)}</b></p>", CountTable(table)._repr_html_()]
 
 
 def compare(
@@ -190,26 +200,30 @@ def compare(
     address
     bo@firm.example  valid  invalid
     """
-    rows_a, rows_b = (rows_of(data, column, prefix) for data in (a, b))
-    names = name_of(rows_a), name_of(rows_b)
+    rows_a = rows_of(a, column, prefix)
+    rows_b = rows_of(b, column, prefix)
+    names = (name_of(rows_a), name_of(rows_b))
     if names[0] == names[1]:
-        names = f"{names[0]} (a)", f"{names[1]} (b)"
-    said_a, said_b = by_address(rows_a), by_address(rows_b)
-    said_a.columns, said_b.columns = pd.Index(["a", "why_a"]), pd.Index(["b", "why_b"])
-    both = said_a.join(said_b, how="inner").sort_index()[["a", "b", "why_a", "why_b"]]
+        names = (f"{names[0]} (a)", f"{names[1]} (b)")
+    verdicts_a = by_address(rows_a).set_axis(["a", "why_a"], axis=1)
+    verdicts_b = by_address(rows_b).set_axis(["b", "why_b"], axis=1)
+    both = verdicts_a.join(verdicts_b, how="inner").sort_index()
+    both = both[["a", "b", "why_a", "why_b"]]
     both = both.astype(object).where(both.notna(), None)
-    claim_a, claim_b = both["a"].map(CLAIMS), both["b"].map(CLAIMS)
+    claim_a = both["a"].map(CLAIMS)
+    claim_b = both["b"].map(CLAIMS)
     contradicts = claim_a.notna() & claim_b.notna() & (claim_a != claim_b)
+    right = None
+    if bounces is not None:
+        right = count_right(both, contradicts, names, arrived(rows_a, bounces, mailed))
     return Comparison(
         names=names,
         both=len(both),
-        only_a=len(said_a) - len(both),
-        only_b=len(said_b) - len(both),
+        only_a=len(verdicts_a) - len(both),
+        only_b=len(verdicts_b) - len(both),
         agreement=count_agreement(both, names),
         contradictions=both[contradicts],
-        right=None
-        if bounces is None
-        else count_right(both, contradicts, names, arrived(rows_a, bounces, mailed)),
+        right=right,
     )
 
 
@@ -222,30 +236,31 @@ def rows_of(data: Any, column: Hashable | None, prefix: str | None) -> Results:
 def name_of(rows: Results) -> str:
     """Whose verdicts they are: a service if all are its own."""
     sources = rows["source"].unique().drop_null().to_pylist()
-    return sources[0] if len(sources) == 1 and sources[0] not in SOURCES else OURS
+    if len(sources) == 1 and sources[0] not in SOURCES:
+        return str(sources[0])
+    return OURS
 
 
 def count_agreement(both: pd.DataFrame, names: tuple[str, str]) -> pd.DataFrame:
     """A row for each verdict of one, a column for each of the other; addresses without a verdict by their status."""
     shown = {*map(str, Verdict), *both["a"], *both["b"]}
     order = [name for name in BUCKETS if name in shown]
-    counts = (
-        pd.crosstab(both["a"], both["b"])
-        .reindex(index=order, columns=order, fill_value=0)
-        .astype("int64")
-    )
+    counts = pd.crosstab(both["a"], both["b"])
+    counts = counts.reindex(index=order, columns=order, fill_value=0).astype("int64")
     return CountTable(counts.rename_axis(index=names[0], columns=None))
 
 
 def arrived(rows: Results, bounces: Any, mailed: Any) -> pd.Series[bool]:
     """Whether mail arrives, by address; only of those of which that is known."""
-    found = match_outcomes(rows, bounces, mailed=mailed)
-    warn_of_others(found, rows.column)
-    has = found.has
-    is_hard, is_good = has[Outcome.HARD], has[Outcome.DELIVERED] | has[Outcome.COMPLAINT]
+    matched = match_outcomes(rows, bounces, mailed=mailed)
+    warn_of_others(matched, rows.column)
+    has = matched.has
+    is_hard = has[Outcome.HARD]
+    is_good = has[Outcome.DELIVERED] | has[Outcome.COMPLAINT]
     if mailed is not None:
-        is_good = is_good | ~np.logical_or.reduce(list(has.values()))
-    known = found.is_mailed & (is_hard | is_good)
+        has_report = np.logical_or.reduce(list(has.values()))
+        is_good = is_good | ~has_report
+    known = matched.is_mailed & (is_hard | is_good)
     truth = pd.Series(~is_hard[known], index=keys_of(rows).to_pandas()[known])
     return truth[~truth.index.duplicated()]
 
@@ -255,27 +270,21 @@ def count_right(
 ) -> pd.DataFrame:
     """How often each claim was right, by whose it is."""
     known = both[both.index.isin(truth.index)]
-    is_true = truth.reindex(known.index)
-    rows = dict(claim_rows(known, contradicts[known.index], names, is_true))
-    table = pd.DataFrame.from_dict(rows, "index", columns=["known", "right"]).astype("int64")
-    table.index = pd.MultiIndex.from_tuples(rows, names=["by", "claim"])
-    bounds = [wilson_interval(right, count) for count, right in table.itertuples(index=False)]
-    table["rate"] = table["right"] / table["known"].where(table["known"] > 0)
-    table["low"], table["high"] = [low for low, _ in bounds], [high for _, high in bounds]
-    return CountTable(table.astype({"rate": "float64"}))
-
-
-def claim_rows(
-    known: pd.DataFrame,
-    contradicts: pd.Series[bool],
-    names: tuple[str, str],
-    is_true: pd.Series[bool],
-) -> Iterator[tuple[tuple[str, str], tuple[int, int]]]:
-    """For each line how many claims are known to be right or wrong, and how many are right."""
+    has_arrived = truth.reindex(known.index)
+    contradicts = contradicts[known.index]
+    lines: dict[tuple[str, str], tuple[int, int]] = {}  # claims that are known, and the right ones
     for name, verdicts in zip(names, (known["a"], known["b"]), strict=True):
-        is_right = verdicts.map(CLAIMS) == is_true
-        for claim, chosen in {
-            **{each: verdicts == each for each in CLAIMS},
-            CONTRADICTED: contradicts,
-        }.items():
-            yield (name, claim), (int(chosen.sum()), int((is_right & chosen).sum()))
+        is_right = verdicts.map(CLAIMS) == has_arrived
+        for claim in CLAIMS:
+            is_claimed = verdicts == claim
+            lines[name, claim] = (int(is_claimed.sum()), int((is_claimed & is_right).sum()))
+        right_ones = int((contradicts & is_right).sum())
+        lines[name, CONTRADICTED] = (int(contradicts.sum()), right_ones)
+    table = pd.DataFrame.from_dict(lines, "index", columns=["known", "right"]).astype("int64")
+    table.index = pd.MultiIndex.from_tuples(lines, names=["by", "claim"])
+    rate = table["right"] / table["known"].where(table["known"] > 0)
+    low, high = wilson_intervals(table["right"], table["known"])
+    table["rate"] = rate.astype("float64")
+    table["low"] = low
+    table["high"] = high
+    return CountTable(table)

@@ -1,8 +1,16 @@
-"""Was the verdict right? `outcomes` counts what became of the mails by verdict, `contradicted` lists the wrong ones."""
+"""Was the verdict right? `outcomes` counts what became of the mails by verdict, `contradicted` lists the wrong ones.
+
+`match_outcomes` joins rows and reports by the mailbox of their addresses::
+
+    row: Ada.L@gmail.com, valid      report: adal@gmail.com, hard       the same mailbox: valid, and has a hard bounce
+    row: bo@firm.com, invalid        report: bo@firm.com, delivered     invalid, and mail has arrived
+
+What several reports say of one mailbox is all counted; the one that matters most (`SHOWN_ORDER`) is shown beside the row.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,10 +130,10 @@ def outcomes(
     require_bounces(bounces)
     rows = read_decided(out, column, prefix)
     actions = actions_of(rows, policy)
-    found = match_outcomes(rows, bounces, mailed=mailed)
-    warn_of_others(found, rows.column)
-    counted: Frame = rows.data.convert(count_outcomes(found, actions))
-    return counted
+    matched = match_outcomes(rows, bounces, mailed=mailed)
+    warn_of_others(matched, rows.column)
+    counts: Frame = rows.data.convert(count_outcomes(matched, actions))
+    return counts
 
 
 def contradicted(
@@ -173,31 +181,27 @@ def contradicted(
     require_bounces(bounces)
     verified = Results(out, column, prefix)
     names = name_columns(verified.data, verified.prefix, CONTRADICTION_COLUMNS)
-    found = match_outcomes(verified, bounces, mailed=mailed)
-    rows = np.flatnonzero(found.is_contradicted)
-    report = [found.shown[key] for key in found.keys[rows]]
-    table = pa.table(
-        {
-            "outcome": pa.array([each["outcome"] for each in report], pa.string()),
-            "outcome_at": pa.array([each["at"] for each in report], pa.timestamp("us", "UTC")),
-            "outcome_diagnostic": pa.array([each["diagnostic"] for each in report], pa.string()),
-            "contradiction": pa.array(
-                [CONTRADICTIONS[v] for v in found.verdict[rows]], pa.string()
-            ),
-        }
-    )
+    matched = match_outcomes(verified, bounces, mailed=mailed)
+    rows = np.flatnonzero(matched.is_contradicted)
+    reports = [matched.shown[key] for key in matched.keys[rows]]
+    words = [CONTRADICTIONS[verdict] for verdict in matched.verdict[rows]]
+    columns = {
+        "outcome": pa.array([report["outcome"] for report in reports], pa.string()),
+        "outcome_at": pa.array([report["at"] for report in reports], pa.timestamp("us", "UTC")),
+        "outcome_diagnostic": pa.array([report["diagnostic"] for report in reports], pa.string()),
+        "contradiction": pa.array(words, pa.string()),
+    }
     none = np.empty(0, np.int64)
-    marked: Frame = verified.data.repeat(rows, none, []).attach(
-        table, names, CONTRADICTION_COLUMNS, {}
-    )
+    contradicted_rows = verified.data.repeat(rows, none, [])
+    marked: Frame = contradicted_rows.attach(pa.table(columns), names, CONTRADICTION_COLUMNS, {})
     return marked
 
 
-def warn_of_others(found: OutcomeRows, column: Hashable) -> None:
+def warn_of_others(matched: OutcomeRows, column: Hashable) -> None:
     """Warn if no report is about a mailed row."""
-    if found.unmatched and not found.matched:
+    if matched.unmatched and not matched.matched:
         warn_user(
-            f"none of the {found.unmatched:,} addresses with a report is among the mailed rows of {column!r}"
+            f"none of the {matched.unmatched:,} addresses with a report is among the mailed rows of {column!r}"
         )
 
 
@@ -227,41 +231,39 @@ class OutcomeRows:
 
     @property
     def is_contradicted(self) -> Bools:
-        has_arrived = (self.has[Outcome.DELIVERED] | self.has[Outcome.COMPLAINT]) & ~self.has[
-            Outcome.HARD
-        ]
-        is_valid, is_invalid = (
-            np.asarray(self.verdict == str(each), np.bool_) for each in CONTRADICTIONS
-        )
-        wrong: Bools = self.is_mailed & (
-            (is_valid & self.has[Outcome.HARD]) | (is_invalid & has_arrived)
-        )
-        return wrong
+        is_hard = self.has[Outcome.HARD]
+        has_arrived = self.has[Outcome.DELIVERED] | self.has[Outcome.COMPLAINT]
+        is_valid = np.asarray(self.verdict == "valid", np.bool_)
+        is_invalid = np.asarray(self.verdict == "invalid", np.bool_)
+        is_wrong = (is_valid & is_hard) | (is_invalid & has_arrived & ~is_hard)
+        contradicted_rows: Bools = self.is_mailed & is_wrong
+        return contradicted_rows
 
 
 def match_outcomes(rows: Results, bounces: Any, *, mailed: Any = None) -> OutcomeRows:
     """Join a verified column and the reports by address; `rows` has at least the columns that `Results` requires."""
     reports = to_bounce_table(bounces).to_pylist()
     keys = mailboxes_of(rows.addresses)
-    is_mailed = mailed_rows(rows, mailed) & np.array([key is not None for key in keys], np.bool_)
-    known = mailboxes_of(pa.array([each["address"] for each in reports], pa.string()))
-    by_outcome: dict[Outcome, set[Any]] = {each: set() for each in Outcome}
+    has_key = np.array([key is not None for key in keys], np.bool_)
+    is_mailed = mailed_rows(rows, mailed) & has_key
+    addresses = pa.array([report["address"] for report in reports], pa.string())
+    by_outcome: dict[Outcome, set[Any]] = {outcome: set() for outcome in Outcome}
     shown: dict[Any, dict[str, Any]] = {}
-    for key, report in zip(known, reports, strict=True):
+    for key, report in zip(mailboxes_of(addresses), reports, strict=True):
         by_outcome[Outcome(report["outcome"])].add(key)
         earlier = shown.get(key)
         if earlier is None or rank(earlier) <= rank(report):
             shown[key] = report
+    has = {}
+    for outcome, mailboxes in by_outcome.items():
+        has[outcome] = np.array([key in mailboxes for key in keys], np.bool_)
     present = set(keys[is_mailed])
     return OutcomeRows(
         keys=keys,
         is_mailed=is_mailed,
         verdict=rows.buckets.to_pandas().astype(object).to_numpy(),
         reason=np.asarray(rows.why.fill_null(NO_REASON).to_pylist(), dtype=object),
-        has={
-            each: np.array([key in found for key in keys], np.bool_)
-            for each, found in by_outcome.items()
-        },
+        has=has,
         shown=shown,
         matched=len(present & set(shown)),
         unmatched=len(set(shown) - present),
@@ -275,9 +277,8 @@ def rank(report: dict[str, Any]) -> int:
 def mailboxes_of(texts: pa.StringArray) -> npt.NDArray[Any]:
     """For each row the mailbox by which its address is matched; of what is not an address the text in lower case."""
     others = pc.utf8_lower(pc.utf8_trim_whitespace(texts))
-    return np.asarray(
-        pc.coalesce(read_mailboxes(texts.fill_null("")).names, others).to_pylist(), dtype=object
-    )
+    mailboxes = pc.coalesce(read_mailboxes(texts.fill_null("")).names, others)
+    return np.asarray(mailboxes.to_pylist(), dtype=object)
 
 
 def mailed_rows(rows: Results, mailed: Any) -> Bools:
@@ -307,55 +308,55 @@ def mailed_rows(rows: Results, mailed: Any) -> Bools:
 
 def actions_of(rows: Results, policy: Policy | str | None) -> npt.NDArray[Any]:
     """The actions in the frame, or those of the policy; `rows` is what `read_decided` gave."""
-    is_known = policy is None and "action" in rows
-    actions = (
-        rows["action"]
-        if is_known
-        else decide_rows(rows, find_policy(policy or "balanced"))["action"]
-    )
+    if policy is None and "action" in rows:
+        actions = rows["action"]
+    else:
+        actions = decide_rows(rows, find_policy(policy or "balanced"))["action"]
     return np.asarray(actions.to_pylist(), dtype=object)
 
 
-def count_outcomes(found: OutcomeRows, actions: npt.NDArray[Any]) -> pd.DataFrame:
+def count_outcomes(matched: OutcomeRows, actions: npt.NDArray[Any]) -> pd.DataFrame:
     """The table of `outcomes`; `actions` has one for each row."""
-    rows = pd.DataFrame(
-        {"key": found.keys, "verdict": found.verdict, "reason": found.reason, "action": actions}
-        | {str(each): found.has[each] for each in COUNTED}
-    )[found.is_mailed]
-    reasons = rows["reason"].value_counts().index
+    columns = {
+        "key": matched.keys,
+        "verdict": matched.verdict,
+        "reason": matched.reason,
+        "action": actions,
+    }
+    for outcome in COUNTED:
+        columns[str(outcome)] = matched.has[outcome]
+    rows = pd.DataFrame(columns)[matched.is_mailed]
+    reasons = [str(reason) for reason in rows["reason"].value_counts().index]
     tables = [
-        count_by(
-            rows,
-            "verdict",
-            [*map(str, Verdict), *others(rows["verdict"], tuple(map(str, Verdict)))],
-        ),
-        count_by(rows, "reason", [str(each) for each in reasons]),
-        count_by(rows, "action", [*ACTIONS[:-1], *others(rows["action"], ACTIONS[:-1])]),
+        count_by(rows, "verdict", with_others(map(str, Verdict), rows["verdict"])),
+        count_by(rows, "reason", reasons),
+        count_by(rows, "action", with_others(ACTIONS[:-1], rows["action"])),
     ]
-    table = pd.concat(tables)
-    table = CountTable(table)
-    table.attrs["outcomes"] = {"matched": found.matched, "unmatched": found.unmatched}
+    table = CountTable(pd.concat(tables))
+    table.attrs["outcomes"] = {"matched": matched.matched, "unmatched": matched.unmatched}
     return table
 
 
-def others(values: pd.Series[Any], named: tuple[str, ...]) -> list[str]:
-    return sorted({str(value) for value in values.dropna().unique()} - set(named))
+def with_others(words: Iterable[str], values: pd.Series[Any]) -> list[str]:
+    """Some words, and those among the values that are not among them."""
+    named = list(words)
+    others = {str(value) for value in values.dropna().unique()}.difference(named)
+    return [*named, *sorted(others)]
 
 
 def count_by(rows: pd.DataFrame, by: str, values: list[str]) -> pd.DataFrame:
     """One row for each value: rows, distinct addresses, and of these those with each outcome."""
     groups = rows.groupby(by, observed=True)
     counts = pd.DataFrame({"rows": groups.size(), "mailed": groups["key"].nunique()})
-    for each in COUNTED:
-        counts[str(each)] = rows[rows[str(each)]].groupby(by, observed=True)["key"].nunique()
+    for outcome in map(str, COUNTED):
+        with_outcome = rows[rows[outcome]].groupby(by, observed=True)
+        counts[outcome] = with_outcome["key"].nunique()
     counts = counts.reindex(values).fillna(0).astype("int64")
-    intervals = [
-        wilson_interval(hits, trials)
-        for hits, trials in zip(counts["hard"], counts["mailed"], strict=True)
-    ]
-    counts.insert(3, "rate", counts["hard"] / counts["mailed"].where(counts["mailed"] > 0))
-    counts.insert(4, "low", [low for low, _ in intervals])
-    counts.insert(5, "high", [high for _, high in intervals])
-    counts["rate"] = counts["rate"].astype("float64")
+    mailed = counts["mailed"]
+    rate = counts["hard"] / mailed.where(mailed > 0)
+    low, high = wilson_intervals(counts["hard"], mailed)
+    counts.insert(3, "rate", rate.astype("float64"))
+    counts.insert(4, "low", low)
+    counts.insert(5, "high", high)
     counts.index = pd.MultiIndex.from_product([[by], values], names=["by", "value"])
     return counts
