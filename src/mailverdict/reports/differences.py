@@ -60,8 +60,9 @@ def pool_small(people: Counts, bad: Counts) -> tuple[Counts, Counts]:
     is_small = people * min(share, 1 - share) < LEAST_EXPECTED
     if is_small.sum() < 2:
         return people, bad
-    rest = people[is_small].sum(), bad[is_small].sum()
-    return np.append(people[~is_small], rest[0]), np.append(bad[~is_small], rest[1])
+    pooled_people = np.append(people[~is_small], people[is_small].sum())
+    pooled_bad = np.append(bad[~is_small], bad[is_small].sum())
+    return pooled_people, pooled_bad
 
 
 def chance_of(people: Counts, bad: Counts) -> float:
@@ -127,25 +128,32 @@ def gamma_tail(shape: float, x: float) -> float:
 
 
 def nonzero(x: float) -> float:
-    return x if abs(x) > 1e-300 else 1e-300
+    if abs(x) > 1e-300:
+        return x
+    return 1e-300
 
 
 def association(people: Counts, bad: Counts) -> float:
     """Cramér's V between groups and being bad, 0 to 1, corrected for the bias of many groups (Bergsma 2013)."""
     filled = people > 0
-    people, bad = people[filled], bad[filled]
+    people = people[filled]
+    bad = bad[filled]
+    groups = len(people)
     whole = float(people.sum())
-    if len(people) < 2 or whole < 3:
+    if groups < 2 or whole < 3:
         return 0.0
-    surplus = chi_square(people, bad) / whole - (len(people) - 1) / (whole - 1)
-    width = min(len(people) - (len(people) - 1) ** 2 / (whole - 1), 2 - 1 / (whole - 1))
-    return math.sqrt(max(surplus, 0.0) / (width - 1)) if width > 1 else 0.0
+    by_chance = (groups - 1) / (whole - 1)
+    surplus = chi_square(people, bad) / whole - by_chance
+    width = min(groups - (groups - 1) * by_chance, 2 - 1 / (whole - 1))
+    if width <= 1:
+        return 0.0
+    return math.sqrt(max(surplus, 0.0) / (width - 1))
 
 
 def adjust(chances: list[float]) -> list[float]:
     """The chances, corrected for having looked so often: the false discovery rate (Benjamini and Hochberg 1995).
 
-    >>> [round(each, 3) for each in adjust([0.01, 0.04, 0.03, 0.5])]
+    >>> [round(chance, 3) for chance in adjust([0.01, 0.04, 0.03, 0.5])]
     [0.04, 0.053, 0.053, 0.5]
     """
     values = np.asarray(chances, np.float64)
@@ -154,7 +162,7 @@ def adjust(chances: list[float]) -> list[float]:
     raised = np.minimum.accumulate(values[order] * len(values) / ranks)
     adjusted = np.empty(len(values))
     adjusted[order] = np.minimum(raised, 1.0)
-    return [float(each) for each in adjusted]
+    return [float(chance) for chance in adjusted]
 
 
 def prior_people(people: Counts, bad: Counts) -> float:
@@ -164,9 +172,12 @@ def prior_people(people: Counts, bad: Counts) -> float:
     (Kleinman 1973).
     """
     filled = people > 0
-    people, bad = people[filled], bad[filled]
-    room = float(((people - 1) * (1 - people / max(people.sum(), 1))).sum())
-    surplus = chi_square(people, bad) - (len(people) - 1) if len(people) else 0.0
+    if not filled.any():
+        return math.inf
+    people = people[filled]
+    bad = bad[filled]
+    room = float(((people - 1) * (1 - people / people.sum())).sum())
+    surplus = chi_square(people, bad) - (len(people) - 1)
     if room <= 0 or surplus <= 0:
         return math.inf
     alike = min(surplus / room, 1.0)  # the correlation of two people of a group

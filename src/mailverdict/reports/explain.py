@@ -1,6 +1,10 @@
 """`explain`: one check of one address with its evidence, step by step, as text and as HTML.
 
-First the value (`Explanation`), then `explain`, then how each kind of evidence becomes a step.
+First the value (`Explanation`), then `explain`, then how each kind of evidence becomes a step::
+
+    ada@gmial.com is invalid (mx)          the title, from the verification
+    dns: gmial.com: nxdomain               a step: what was checked, and what came out
+        asked 127.0.0.1:53                 its lines: what was asked and answered
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from typing import NamedTuple
 from ..backend import Backend
 from ..checks.blacklist import name_of_entry, unmapped
 from ..checks.dns.answers import ADDRESS_TYPES, DnsAnswer, RecordType
+from ..checks.dns.resolver import Resolver
 from ..checks.lists.suggestions import suggest_domain
 from ..checks.smtp.transport.driver import Transcript
 from ..local.backend import CheckRecord, LocalBackend
@@ -40,9 +45,8 @@ class CheckStep:
 
     title: str
     outcome: str
-    lines: tuple[
-        str, ...
-    ] = ()  # each on one line and bounded, since texts of servers are among them
+    # Each on one line and bounded, since texts of servers are among them.
+    lines: tuple[str, ...] = ()
 
 
 class DnsLines(NamedTuple):
@@ -86,7 +90,8 @@ class Explanation:
         """Text for a terminal."""
         lines = [self.title]
         for step in self.steps:
-            lines += [f"{step.title}: {step.outcome}", *(f"    {line}" for line in step.lines)]
+            lines.append(f"{step.title}: {step.outcome}")
+            lines += [f"    {line}" for line in step.lines]
         return "\n".join(map(escape_controls, lines))
 
     def __repr__(self) -> str:
@@ -95,16 +100,21 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         """HTML for a notebook; every text is escaped."""
-        steps = "".join(render_step(step) for step in self.steps)
-        found = self.verification
-        mark = badge(found.result) if found.result in MARKS else ""
-        return notebook(f"<p>{mark} <b>{html.escape(self.title)}</b></p>{steps}")
+        mark = ""
+        if self.verification.result in MARKS:
+            mark = badge(self.verification.result)
+        steps = map(render_step, self.steps)
+        return notebook(f"<p>{mark} <b>{html.escape(self.title)}</b></p>{''.join(steps)}")
 
 
 def render_step(step: CheckStep) -> str:
-    lines = "\n".join(html.escape(line) for line in step.lines)
-    body = f"<pre>{lines}</pre>" if lines else ""
-    return f'<div class="mv-step"><b>{html.escape(step.title)}</b>: {html.escape(step.outcome)}{body}</div>'
+    title = html.escape(step.title)
+    outcome = html.escape(step.outcome)
+    body = ""
+    if step.lines:
+        lines = "\n".join(map(html.escape, step.lines))
+        body = f"<pre>{lines}</pre>"
+    return f'<div class="mv-step"><b>{title}</b>: {outcome}{body}</div>'
 
 
 def explain(
@@ -145,16 +155,17 @@ def explain(
     ...     mv.explain("ada@gmial.com", validation_type="mx", backend=world.backend).verification.result
     'invalid'
     """
-    address, kind = parse_email(email), parse_validation_type(validation_type)
+    address = parse_email(email)
+    kind = parse_validation_type(validation_type)
 
     async def explain_once() -> Explanation:
         record = CheckRecord()
         async with open_backend(backend) as opened:
-            found = await check_address(address, kind, opened, record)
+            verification = await check_address(address, kind, opened, record)
             if record.evidence is None:  # a service observed, and returns its payload only
-                return Explanation(found, tuple(service_steps(found)))
+                return Explanation(verification, tuple(service_steps(verification)))
             answers = await dns_lines(opened, record.evidence)
-            return Explanation(found, tuple(local_steps(found, record, answers)))
+            return Explanation(verification, tuple(local_steps(verification, record, answers)))
 
     return run_sync(explain_once())
 
@@ -164,78 +175,74 @@ async def dns_lines(backend: Backend, seen: Evidence) -> DnsLines:
     if seen.dns is None:
         return DnsLines()
     assert isinstance(backend, LocalBackend)
-    dns, resolver, settings = seen.dns, backend.domains.resolver, backend.settings
+    resolver = backend.domains.resolver
+    lines = [f"asked {backend.domains.shown}"]
+    lines += cached_lines(resolver, seen.dns.domain, "MX", *ADDRESS_TYPES)
+    addresses = []
+    for host in dict.fromkeys(exchange.host for exchange in seen.dns.exchanges):
+        answer = await resolver.addresses(host)
+        if host != seen.dns.domain:
+            lines.append(f"{host} A, AAAA: {answer_text(answer)}")
+        addresses += [unmapped(ipaddress.ip_address(text)) for text in answer.texts]
+    listings: list[str] = []
+    if seen.blacklist is not None:
+        for zone in backend.settings.blacklist.zones:
+            for address in addresses:
+                listings += cached_lines(resolver, name_of_entry(address, zone), "A")
+    return DnsLines(lines, listings)
 
-    def cached(name: str, *types: RecordType) -> list[str]:
-        answers = {rdtype: resolver.cached(name, rdtype) for rdtype in types}
-        return [
-            f"{name} {rdtype}: {answer_text(answer)}"
-            for rdtype, answer in answers.items()
-            if answer is not None
-        ]
 
-    hosts = {each.host: await resolver.addresses(each.host) for each in dns.exchanges}
-    servers = [
-        f"{host} A, AAAA: {answer_text(answer)}"
-        for host, answer in hosts.items()
-        if host != dns.domain
-    ]
-    addresses = [
-        unmapped(ipaddress.ip_address(text)) for answer in hosts.values() for text in answer.texts
-    ]
-    entries = [name_of_entry(each, zone) for zone in settings.blacklist.zones for each in addresses]
-    asked = f"asked {backend.domains.shown}"
-    listings = (
-        [line for name in entries for line in cached(name, "A")]
-        if seen.blacklist is not None
-        else []
-    )
-    return DnsLines([asked, *cached(dns.domain, "MX", *ADDRESS_TYPES), *servers], listings)
+def cached_lines(resolver: Resolver, name: str, *types: RecordType) -> list[str]:
+    """The answers about a name that the resolver still has."""
+    lines = []
+    for rdtype in types:
+        answer = resolver.cached(name, rdtype)
+        if answer is not None:
+            lines.append(f"{name} {rdtype}: {answer_text(answer)}")
+    return lines
 
 
 def answer_text(answer: DnsAnswer) -> str:
     """The records of an answer, else what failed, else NXDOMAIN or NODATA."""
-    records = ", ".join(
-        [*(f"{each.preference} {each.host or '.'}" for each in answer.exchanges), *answer.texts]
-    )
+    exchanges = [f"{each.preference} {each.host or '.'}" for each in answer.exchanges]
+    records = ", ".join([*exchanges, *answer.texts])
     if records and answer.message:
         return f"{records} ({answer.message})"
     return records or answer.message or answer.outcome.upper()
 
 
-def local_steps(found: Verification, record: CheckRecord, answers: DnsLines) -> Iterator[CheckStep]:
+def local_steps(
+    verification: Verification, record: CheckRecord, answers: DnsLines
+) -> Iterator[CheckStep]:
     """The checks that were made on this machine, in their order, and the verdict."""
     evidence = record.evidence
     assert evidence is not None
     yield syntax_step(evidence.syntax)
     if evidence.syntax.ok:
         yield flags_step(evidence.flags, evidence.syntax)
-    if (dns := evidence.dns) is not None:
-        lines = (line[:SHOWN] for line in (*answers.domain, *filter(None, [dns.message])))
+    dns = evidence.dns
+    if dns is not None:
+        lines = [line[:SHOWN] for line in answers.domain]
+        if dns.message:
+            lines.append(dns.message[:SHOWN])
         yield CheckStep("dns", f"{dns.domain}: {dns.outcome}", tuple(lines))
     if evidence.blacklist is not None:
         yield blacklist_step(evidence.blacklist, answers.listings)
     if evidence.mailbox is not None:
         yield mailbox_step(evidence.mailbox, record.transcript)
-    meanings = [f"{reason}: {REASON_MEANING[Reason(reason)]}" for reason in found.reasons]
-    yield verdict_step(
-        found, [f"{line} (decides)" if i == 0 else line for i, line in enumerate(meanings)]
-    )
+    reasons = [f"{reason}: {REASON_MEANING[Reason(reason)]}" for reason in verification.reasons]
+    if reasons:
+        reasons[0] += " (decides)"
+    yield verdict_step(verification, reasons)
 
 
-def service_steps(found: Verification) -> Iterator[CheckStep]:
+def service_steps(verification: Verification) -> Iterator[CheckStep]:
     """What a service's payload contains of its evidence."""
-    yield CheckStep(
-        "checks",
-        "from the service",
-        tuple(f"{k}: {str(v).lower()}" for k, v in found.checks.items()),
-    )
-    yield CheckStep(
-        "metadata",
-        "from the service",
-        tuple(f"{k}: {str(v)[:SHOWN]}" for k, v in found.metadata.items()),
-    )
-    yield verdict_step(found, found.reasons)
+    checks = [f"{name}: {str(value).lower()}" for name, value in verification.checks.items()]
+    metadata = [f"{name}: {str(value)[:SHOWN]}" for name, value in verification.metadata.items()]
+    yield CheckStep("checks", "from the service", tuple(checks))
+    yield CheckStep("metadata", "from the service", tuple(metadata))
+    yield verdict_step(verification, verification.reasons)
 
 
 def syntax_step(seen: SyntaxEvidence) -> CheckStep:
@@ -250,27 +257,29 @@ def syntax_step(seen: SyntaxEvidence) -> CheckStep:
 
 def flags_step(flags: Flags, seen: SyntaxEvidence) -> CheckStep:
     """The flags, and the domain that was probably meant."""
-    values = {name: getattr(flags, name) for name in ("role", "spamtrap", "disposable", "free")}
-    raised = [name for name, value in values.items() if value]
-    lines = [
-        f"{name}: {'never determined' if value is None else str(value).lower()}"
-        for name, value in values.items()
-    ]
-    if meant := suggest_domain(seen.ascii_domain):
+    words = {True: "true", False: "false", None: "never determined"}
+    raised = []
+    lines = []
+    for name in ("role", "spamtrap", "disposable", "free"):
+        value = getattr(flags, name)
+        lines.append(f"{name}: {words[value]}")
+        if value:
+            raised.append(name)
+    meant = suggest_domain(seen.ascii_domain)
+    if meant:
         lines.append(f"did you mean {seen.local}@{meant}?")
     return CheckStep("lists", ", ".join(raised) or "no flag", tuple(lines))
 
 
 def blacklist_step(seen: BlacklistEvidence, listings: Sequence[str]) -> CheckStep:
     outcome = {True: "listed", False: "not listed", None: "undetermined"}[seen.listed]
-    lines = [
-        *(f"asked: {source}" for source in seen.sources),
-        *listings,
-        *filter(None, [seen.message]),
-    ]
-    return CheckStep(
-        "blacklist", outcome if seen.sources else "no blacklist is configured", tuple(lines)
-    )
+    if not seen.sources:
+        outcome = "no blacklist is configured"
+    lines = [f"asked: {source}" for source in seen.sources]
+    lines += listings
+    if seen.message:
+        lines.append(seen.message)
+    return CheckStep("blacklist", outcome, tuple(lines))
 
 
 def mailbox_step(seen: MailboxEvidence, transcript: Transcript) -> CheckStep:
@@ -282,11 +291,10 @@ def mailbox_step(seen: MailboxEvidence, transcript: Transcript) -> CheckStep:
         False: "refuses a random address",
         None: "not established",
     }
-    decided = [
-        f"{seen.host}: {seen.reply}"[:SHOWN],
-        f"by {rule_text(seen.classification.rule)}: {outcome}"[:SHOWN],
-    ]
-    return CheckStep("smtp", outcome, (*lines, *decided, f"catch-all: {words[seen.catch_all]}"))
+    lines.append(f"{seen.host}: {seen.reply}"[:SHOWN])
+    lines.append(f"by {rule_text(seen.classification.rule)}: {outcome}"[:SHOWN])
+    lines.append(f"catch-all: {words[seen.catch_all]}")
+    return CheckStep("smtp", outcome, tuple(lines))
 
 
 def rule_text(name: str) -> str:
@@ -294,20 +302,20 @@ def rule_text(name: str) -> str:
     from ..checks.smtp.classify.classification import CLASSIFICATIONS  # noqa: PLC0415 - only this step needs it
     from ..checks.smtp.classify.rules import RULES  # noqa: PLC0415 - takes long to import
 
+    first_name = name.partition("+")[0]
     for rule in RULES:
-        if rule.name == name.partition("+")[0]:
+        if rule.name == first_name:
             return f"rule {name!r} of the table of replies ({rule.seen})"
-    is_failure = name in {each.rule for each in CLASSIFICATIONS.values()}
-    return (
-        f"rule {name!r} of the table of failed connections"
-        if is_failure
-        else f"rule {name!r} about sessions"
-    )
+    if name in {classification.rule for classification in CLASSIFICATIONS.values()}:
+        return f"rule {name!r} of the table of failed connections"
+    return f"rule {name!r} about sessions"
 
 
-def verdict_step(found: Verification, reasons: Sequence[str]) -> CheckStep:
+def verdict_step(verification: Verification, reasons: Sequence[str]) -> CheckStep:
     """The reasons in order of precedence, of which the first decides, and the errors."""
-    errors = [f"{error.code}: {error.message}" for error in found.errors or ()]
-    return CheckStep(
-        "verdict", found.result, (*reasons, *errors, *filter(None, [found._not_asked()]))
-    )
+    lines = list(reasons)
+    lines += [f"{error.code}: {error.message}" for error in verification.errors or ()]
+    not_asked = verification._not_asked()
+    if not_asked:
+        lines.append(not_asked)
+    return CheckStep("verdict", verification.result, tuple(lines))

@@ -88,7 +88,8 @@ class HostAudit:
         if others == {None}:
             head = f"not established whether mail servers accept {host}"
         else:
-            head = f"mail servers {'are likely to refuse' if False in others else 'should accept'} {host}"
+            verb = "are likely to refuse" if False in others else "should accept"
+            head = f"mail servers {verb} {host}"
         lines = [f"  {f.name:<8} {MARK[f.ok]}: {f.seen}" for f in self.findings]
         return "\n".join(map(escape_controls, [head, *lines]))
 
@@ -167,18 +168,17 @@ async def probe_port(
     """Connect to some mail servers and send EHLO; their replies often contain our address."""
     tries = await asyncio.gather(*(greet_server(backend, domain, helo_name) for domain in domains))
     port = backend.settings.smtp_port
-    reached = sorted(
-        (each for each in tries if each.answered), key=lambda each: not each.is_welcome
-    )
+    reached = [greeting for greeting in tries if greeting.answered]
+    reached.sort(key=lambda greeting: not greeting.is_welcome)
     if reached:
-        told = next((each.told for each in reached if each.told), None)
-        return Finding("port_25", True, f"port {port} answers: {reached[0].seen}"), told
+        told = [greeting.told for greeting in reached if greeting.told]
+        finding = Finding("port_25", True, f"port {port} answers: {reached[0].seen}")
+        return finding, told[0] if told else None
     if not tries:
-        return Finding(
-            "port_25", None, "no domain was given whose mail server could be connected to"
-        ), None
-    seen = "; ".join(each.seen for each in tries)
-    if not any(each.answered is False for each in tries):
+        nothing = "no domain was given whose mail server could be connected to"
+        return Finding("port_25", None, nothing), None
+    seen = "; ".join(greeting.seen for greeting in tries)
+    if not any(greeting.answered is False for greeting in tries):
         return Finding("port_25", False, f"there was no mail server to connect to: {seen}"), None
     advice = "outgoing mail ports are closed on this network; ask its operator, or use a service as backend"
     return Finding("port_25", False, f"no connection to port {port} ({seen}): {advice}"), None
@@ -186,13 +186,14 @@ async def probe_port(
 
 async def greet_server(backend: LocalBackend, domain: str, helo_name: str) -> Greeting:
     """Connect to a domain's first mail server, send EHLO and QUIT."""
-    settings, resolver = backend.settings, backend.domains.resolver
+    settings = backend.settings
+    resolver = backend.domains.resolver
     seen = await resolver.observe_domain(domain)
     if not seen.exchanges:
         return Greeting(None, f"{domain}: {seen.message or seen.outcome}")
     exchange = seen.exchanges[0].host
     answer = await resolver.addresses(exchange)
-    dialled = [each for each in answer.texts if may_dial(each, settings.allow_networks)]
+    dialled = [address for address in answer.texts if may_dial(address, settings.allow_networks)]
     if not dialled:
         return Greeting(None, f"{exchange}: {no_address_message(answer)}")
     transcript: Transcript = []
@@ -218,7 +219,8 @@ async def greet_server(backend: LocalBackend, domain: str, helo_name: str) -> Gr
 def own_address(transcript: Transcript) -> str | None:
     """Our address, which servers put in brackets into their reply to EHLO."""
     for _, who, line in transcript:
-        if who == "S" and (match := OWN_ADDRESS.search(line)) and is_address(match[1]):
+        match = OWN_ADDRESS.search(line)
+        if who == "S" and match is not None and is_address(match[1]):
             return match[1]
     return None
 
@@ -304,7 +306,8 @@ class OwnAddress:
     """A resolver for the blacklist check that answers each host name with our own address."""
 
     def __init__(self, resolver: Resolver, address: str) -> None:
-        self.resolver, self.address = resolver, address
+        self.resolver = resolver
+        self.address = address
 
     async def addresses(self, host: str) -> DnsAnswer:
         """Our own address, whatever the name."""

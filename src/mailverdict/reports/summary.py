@@ -80,19 +80,18 @@ def summary(out: Frame, column: Hashable | None = None, *, prefix: str | None = 
     line = pc.if_else(
         pa.array(rows.is_several), pa.scalar(len(BUCKETS), pa.int32()), rows.buckets.indices
     )
-    reasons = counts.by(lambda each: (each.line, each.why) if each.why else None)
-    top = {line: reason for (line, reason), _ in reversed(reasons.most_common())}
+    reasons = counts.by(attrgetter("line", "why"))
+    top_reasons: dict[str, str] = {}
+    for (name, why), _ in reasons.most_common():
+        if why:
+            top_reasons.setdefault(name, why)
     lines = counts.lines
-    table = pd.DataFrame(
-        {
-            "rows": pd.Series(lines, dtype="int64"),
-            "share": [count / max(counts.rows, 1) for count in lines.values()],
-            "addresses": (count_by_code(addresses, line, len(lines)) > 0).sum(axis=0),
-            "top_reason": pd.Series([top.get(name) for name in lines], list(lines), object),
-        }
-    )
-    found: Frame = rows.data.convert(CountTable(table.rename_axis(index="bucket")))
-    return found
+    table = pd.DataFrame({"rows": pd.Series(lines, dtype="int64")}).rename_axis(index="bucket")
+    table["share"] = table["rows"] / max(counts.rows, 1)
+    table["addresses"] = (count_by_code(addresses, line, len(lines)) > 0).sum(axis=0)
+    table["top_reason"] = pd.Series([top_reasons.get(name) for name in lines], table.index, object)
+    counted: Frame = rows.data.convert(CountTable(table))
+    return counted
 
 
 DIFF_COLUMNS = ("before", "after", "details_before", "details_after")
@@ -138,24 +137,21 @@ def diff(
     {'b@x.example': 'removed', 'c@x.example': 'added'}
     """
     rows = Results(new, column, prefix)
-    before = by_address(Results(old, rows.column, rows.prefix))
-    after = by_address(rows)
-    before.columns, after.columns = (
-        pd.Index(["before", "details_before"]),
-        pd.Index(["after", "details_after"]),
-    )
-    both = before.join(after, how="outer").sort_index()[list(DIFF_COLUMNS)]
+    earlier = by_address(Results(old, rows.column, rows.prefix))
+    earlier = earlier.set_axis(["before", "details_before"], axis=1)
+    later = by_address(rows).set_axis(["after", "details_after"], axis=1)
+    both = earlier.join(later, how="outer").sort_index()[list(DIFF_COLUMNS)]
     both = both.astype(object).where(both.notna(), None)
     change = pd.Series("changed", index=both.index, dtype=object)
-    change = change.mask(both["before"].isna(), "added").mask(both["after"].isna(), "removed")
+    change[both["before"].isna()] = "added"
+    change[both["after"].isna()] = "removed"
     # An earlier release wrote no word for types without reasons.
-    same_why = both["details_before"].eq(both["details_after"]) | both[
-        list(DIFF_COLUMNS[2:])
-    ].isna().any(axis=1)
-    same = (both["before"] == both["after"]) & same_why
+    has_no_why = both["details_before"].isna() | both["details_after"].isna()
+    same_why = has_no_why | both["details_before"].eq(both["details_after"])
+    same = same_why & (both["before"] == both["after"])
     both.insert(0, "change", change.astype(CHANGE_DTYPE))
-    found: Frame = rows.data.convert(both[~same].rename_axis(index="address"))
-    return found
+    differences: Frame = rows.data.convert(both[~same].rename_axis(index="address"))
+    return differences
 
 
 def by_address(rows: Results) -> pd.DataFrame:
@@ -172,42 +168,32 @@ def by_address(rows: Results) -> pd.DataFrame:
 
 def render_counts(counts: Counts, validation_type: ValidationType) -> str:
     """A few lines for a terminal."""
-    buckets, flags = counts.buckets, counts.flags
-    reasons = counts.by(attrgetter("reason"))
-    names = [*map(str, Verdict), *(name for name in BUCKETS[len(Verdict) :] if buckets[name])]
-    largest = max(buckets.values())
+    buckets = counts.buckets
+    largest = max(1, *buckets.values())
     lines = [f"  {'':<{LONGEST_NAME}} {'rows':>11}  {'of all':>6}"]
-    lines += [render_bucket(name, buckets[name], counts.rows, largest) for name in names]
+    for name, count in buckets.items():
+        if count or name in set(Verdict):
+            share = count / max(counts.rows, 1)
+            bar = BAR * round(LONGEST_BAR * count / largest)
+            line = f"  {LABELS[name]:<{LONGEST_NAME}} {count:>11,}  {share:>6.1%}  {bar}"
+            lines.append(line.rstrip())
+    reasons = counts.by(attrgetter("reason"))
     if reasons:
-        top = reasons.most_common(TOP_REASONS)
-        lines += [
-            "",
-            "rows that are not valid, by reason:",
-            *(render_reason(reason, n) for reason, n in top),
-        ]
-        if len(reasons) > len(top):
-            lines.append(f"  and {count_of(len(reasons) - len(top), 'more reason')}")
-    if flagged := ", ".join(
-        f"{reason_label(flag)} {count:,}" for flag, count in flags.items() if count
-    ):
-        lines.append(f"rows by flag: {flagged}")
+        lines += ["", "rows that are not valid, by reason:"]
+        for reason, count in reasons.most_common(TOP_REASONS):
+            lines.append(f"  {reason_label(reason):<{LONGEST_LABEL}}  {count:>11,}")
+        if len(reasons) > TOP_REASONS:
+            lines.append(f"  and {count_of(len(reasons) - TOP_REASONS, 'more reason')}")
+    flags = [f"{reason_label(flag)} {count:,}" for flag, count in counts.flags.items() if count]
+    if flags:
+        lines.append(f"rows by flag: {', '.join(flags)}")
     if counts.suggestions:
-        lines.append(
-            f"likely typos: {count_of(counts.suggestions, 'row has', 'rows have')} a suggestion"
-        )
+        typos = count_of(counts.suggestions, "row has", "rows have")
+        lines.append(f"likely typos: {typos} a suggestion")
     if counts.cleaned:
-        lines.append(
-            f"{count_of(counts.cleaned, 'cell was', 'cells were')} cleaned before the check"
-        )
+        cells = count_of(counts.cleaned, "cell was", "cells were")
+        lines.append(f"{cells} cleaned before the check")
     if counts.suppressed is not None:
         lines.append(f"on the suppression list: {count_of(counts.suppressed, 'row')}")
-    return "\n".join([*lines, f"({MEANING_OF_VALID[validation_type]})"])
-
-
-def render_reason(reason: str, count: int) -> str:
-    return f"  {reason_label(reason):<{LONGEST_LABEL}}  {count:>11,}"
-
-
-def render_bucket(name: str, count: int, rows: int, largest: int) -> str:
-    bar = BAR * round(LONGEST_BAR * count / largest) if largest else ""
-    return f"  {LABELS[name]:<{LONGEST_NAME}} {count:>11,}  {count / max(rows, 1):>6.1%}  {bar}".rstrip()
+    lines.append(f"({MEANING_OF_VALID[validation_type]})")
+    return "\n".join(lines)
