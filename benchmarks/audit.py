@@ -69,7 +69,7 @@ def new_state() -> AuditState:
 
 # Before the check, and after it: what is measured, and how the model does it in a round.
 TIDYING: dict[str, Callable[[AuditState, int], None]] = {
-    "accept a suggestion": lambda state, number: state.accept_suggestion(number),
+    "accept a likely typo": lambda state, number: state.accept_typo(0),
     "undo": lambda state, number: state.undo(),
     "switch a repair": lambda state, number: state.set_repair("unwrapped", number % 2 == 1),
 }
@@ -100,7 +100,7 @@ def measure_kernel(path: Path) -> None:
     state.load_file(path)
     state.work.wait()
     measure_actions(state, TIDYING)
-    state.accept_suggestion()
+    state.accept_all()
     state.work.wait()
     state.set_repair("merge", True)
     state.work.wait()
@@ -130,13 +130,13 @@ def measure_actions(
 # changes on the page when the answer is there.
 ROUND_TRIPS: tuple[dict[str, tuple[str, str]], dict[str, tuple[str, str]]] = (
     {
-        "accept a suggestion": (
-            "root.querySelectorAll('.mv-suggestions button')[number].click()",
-            "root.querySelectorAll('.mv-suggestions button[aria-disabled=true]').length",
+        "accept a likely typo": (
+            "root.querySelector('[aria-label=\"Likely typos\"] li button').click()",
+            "root.querySelector('[aria-label=\"Likely typos\"] li button').getAttribute('aria-pressed')",
         ),
         "undo": (
-            "[...root.querySelectorAll('button')].find((each) => each.textContent === 'Undo').click()",
-            "root.querySelectorAll('.mv-suggestions button[aria-disabled=true]').length",
+            "[...root.querySelectorAll('button')].find((each) => each.textContent.startsWith('Undo')).click()",
+            "root.querySelector('[aria-label=\"Likely typos\"] li button').getAttribute('aria-pressed')",
         ),
         "switch a repair, shown before the kernel answers": (
             "root.querySelector('input[role=switch]').click()",
@@ -153,7 +153,7 @@ ROUND_TRIPS: tuple[dict[str, tuple[str, str]], dict[str, tuple[str, str]]] = (
             "[...root.querySelectorAll('.mv-notice-act')].map((each) => each.textContent).join()",
         ),
         "undo a decision": (
-            "[...root.querySelectorAll('.mv-table-head button')].find((each) => each.textContent === 'Undo').click()",
+            "[...root.querySelectorAll('.mv-table-head button')].find((each) => each.textContent.startsWith('Undo')).click()",
             "[...root.querySelectorAll('.mv-notice-act')].map((each) => each.textContent).join()",
         ),
         "scroll to the middle": (  # of what the facet leaves; rows that have not come yet have no number
@@ -264,9 +264,10 @@ def measure_page(path: Path) -> Iterator[tuple[str, list[float]]]:
         opened.page.set_default_timeout(PATIENCE)
         opened.page.goto(url, timeout=PATIENCE)
         opened.figure("to check now")  # the estimate is there
+        opened.open_step(2)
         yield from measure_clicks(opened, before)
         opened.button("Verify").click()
-        opened.shown("people can be mailed")
+        opened.shown("people may be mailed")
         opened.audit.locator("table.mv-table tbody tr").first.wait_for()
         opened.page.evaluate(FRAMES)
         yield "the longest frame while a wheel scrolls", [scroll(opened) for _ in range(ROUNDS)]

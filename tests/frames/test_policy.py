@@ -64,7 +64,7 @@ TABLE = [
     ),
     (
         ("invalid", None, (), "ada@gmail.com"),
-        ("review", "review", "drop"),
+        ("review", "review", "review"),
         "a slip can be mended, so it is not dropped",
     ),
     (("invalid", "mailbox_not_found", (), None), ("drop", "drop", "drop"), "established"),

@@ -710,3 +710,27 @@ def test_a_real_socket_that_behaves() -> None:
     body = json.dumps({"daily_limit": 1, "used": 0, "remaining": 1}).encode()
     head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     assert isinstance(ask_raw(head + body), SuccessEnvelope)
+
+
+def test_a_service_is_silent_from_the_first_request_without_an_answer_to_the_next_answer() -> None:
+    seen: list[float | None] = []
+
+    async def serve(incoming: httpx.Request) -> httpx.Response:
+        await asyncio.sleep(1.0)
+        seen.append(client.silent_since())
+        if len(seen) < 3:
+            raise httpx.ConnectError("refused", request=incoming)
+        return httpx.Response(200, json=OK)
+
+    client: Client
+
+    async def main(loop: Any) -> float | None:
+        nonlocal client
+        transport = httpx.MockTransport(serve)
+        async with Client(URL, transport=transport, jitter=lambda: 1.0) as client:
+            assert client.silent_since() is None
+            await client.send(GET)
+        return client.silent_since()
+
+    assert run_virtual(main) is None
+    assert seen == [0.0, 0.0, 0.0]

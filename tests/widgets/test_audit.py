@@ -116,7 +116,7 @@ def test_a_file_of_an_earlier_audit_is_verified_again_without_new_names(tmp_path
         audit.work.wait(30)
         audit.set_repair("merge", is_on=True)
         audit.work.wait(30)
-        audit.accept_suggestion()
+        audit.accept_all()
         audit.work.wait(30)
         finished(audit)
         assert shown(audit, "list")["remarks"] == []
@@ -195,16 +195,30 @@ def test_without_a_likely_column_one_is_asked_for():
     assert audit.plan.malformed == 1
 
 
-def test_a_failed_load_leaves_nothing_loaded_and_says_why(contacts, tmp_path):
+def test_a_file_that_cannot_be_read_leaves_the_list_before_it_and_says_why(contacts, tmp_path):
     audit = finished(ready(contacts, validation_type="regex"))
+    before = shown(audit, "list")["summary"]
     (tmp_path / "picture.csv").write_bytes(b"\x89PNG\r\n\x1a\n\x00")
     audit.load_file(tmp_path / "picture.csv", "picture.csv")
     audit.work.wait(30)
-    assert "picture.csv is not a text table but a picture" in message(audit, "list")
-    assert (shown(audit, "list")["summary"], result_of(audit), audit.plan) == ("", None, None)
-    assert shown(audit, "page")["can"] == {"tidy": False, "check": False, "decide": False}
+    said = message(audit, "list")
+    assert "picture.csv is not a text table but a picture" in said
+    assert said.endswith("data frame stays loaded.")
+    assert shown(audit, "list")["summary"] == before
+    assert len(result_of(audit)) == len(contacts)
     with pytest.raises(InputError, match="no such file"):
         audit.load(tmp_path / "nowhere.csv")
+    assert audit.plan is not None
+
+
+def test_a_first_file_that_cannot_be_read_leaves_nothing_loaded(tmp_path):
+    (tmp_path / "picture.csv").write_bytes(b"\x89PNG\r\n\x1a\n\x00")
+    audit = new_audit(validation_type="regex")
+    audit.load_file(tmp_path / "picture.csv", "picture.csv")
+    audit.work.wait(30)
+    assert (shown(audit, "list")["summary"], audit.plan) == ("", None)
+    assert shown(audit, "list")["can_read_again"]
+    assert shown(audit, "page")["line"] is None
 
 
 def test_a_file_is_read_again_with_another_encoding_or_header(tmp_path):
@@ -248,6 +262,7 @@ def test_another_sheet_of_a_workbook_is_read(tmp_path):
         audit.read_again("", header, sheet)
         audit.work.wait(30)
         assert (shown(audit, "list")["sheet"], audit.plan.rows) == (sheet, rows)
+        assert shown(audit, "page")["open"]["list"], "choosing a sheet does not fold the step"
     audit.read_again("", "", "Empty")
     audit.work.wait(30)
     assert shown(audit, "list")["kind"] == "failed"
@@ -379,7 +394,7 @@ def test_a_paused_run_goes_on_where_it_stopped_and_pays_once(contacts, service, 
     assert partial["pending"] > 0
     assert f"{partial['pending']} rows not checked yet." in shown(audit, "decide")["unclear"]
     assert message(audit) == "Paused. What is checked so far is kept. Press Resume to go on."
-    assert shown(audit, "check")["button"] == {"label": "Resume", "enabled": True}
+    assert shown(audit, "check")["button"] == {"label": "Resume", "enabled": True, "why": ""}
     assert audit.plan.to_submit == 0, "what is in flight has been paid for"
     finished(audit)
     assert audit.check.run.progress.state == "done"
@@ -419,12 +434,13 @@ def test_a_service_that_goes_away_leaves_a_message_a_partial_result_and_a_way_on
     backend = mv.RemoteBackend(service.url, poll=SLOW, transport=cable, clock=FastClock())
     audit = ready(contacts, backend, validation_type="smtp", journal=tmp_path / "j.db")
     audit.verify()
-    wait_for_settled(audit, 3)
+    wait_for_settled(audit, 9)
     cable.is_out = True
     audit.work.wait(30)
     assert audit.check.run.progress.state == "failed"
     assert service.url in message(audit)
-    assert "What is checked so far is kept. Press Resume to go on." in message(audit)
+    assert message(audit).startswith("The verification service does not answer (")
+    assert "What is checked so far is kept. Press Resume when it is back." in message(audit)
     assert (result_of(audit)["E-Mail_status"] == "done").sum() >= 3
     assert shown(audit, "check")["button"]["label"] == "Resume"
     cable.is_out = False
@@ -566,7 +582,7 @@ def test_a_run_without_verdicts_is_not_shown_as_a_success():
     assert shown(audit, "check")["kind"] == "warned"
     decide = shown(audit, "decide")
     assert decide["unclear"] == (
-        "6 rows had no clear answer yet. Verify again, best in about 1 minute: no answer is kept, so all rows are checked "
+        "6 rows have no clear answer yet: they are Unknown. Verify again, best in about 1 minute: no answer is kept, so all rows are checked "
         "again."
     )
     assert not decide["can_ask_again"]

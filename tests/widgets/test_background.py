@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
 from mailverdict.runs.progress import Progress
 from mailverdict.widgets.background import Background
-from mailverdict.widgets.check import IDLE_AFTER, INTERVAL, Check
+from mailverdict.widgets.check import IDLE_AFTER, INTERVAL, NO_ANSWER, Check
 from mailverdict.widgets.state import SECTIONS, AuditState
 from tests.widgets.conftest import ready, result_of, shown
 
@@ -84,6 +85,21 @@ def test_waiting_covers_what_was_started_meanwhile():
     assert state.work.thread is None
 
 
+def test_a_service_that_does_not_answer_is_named_within_three_seconds():
+    followed = Followed(run := ScriptedRun(moves=False))
+    backend = SimpleNamespace(_silent_since=lambda: silent)
+    run._execution = SimpleNamespace(backend=backend)
+    silent = 100.0
+    for followed.now, said in ((100.5, ""), (103.0, NO_ANSWER), (190.0, NO_ANSWER)):
+        followed.check.moved_at = 100.0
+        followed.check.follow()
+        assert followed.work.messages["check"][0] == said
+    silent = None
+    followed.check.moved_at = followed.now
+    followed.check.follow()
+    assert followed.work.messages["check"][0] == ""
+
+
 def test_waiting_ends_when_it_was_told_to():
     state, gate = AuditState(SETTINGS, "regex"), threading.Event()
     state.work.add("list", gate.wait, "")
@@ -113,7 +129,7 @@ def test_a_choice_that_comes_while_the_list_is_prepared_wins():
     audit.set_repair("merge", is_on=True)
     gate.set()
     audit.work.wait(30)
-    assert shown(audit, "tidy")["summary"] == "1 duplicate taken out"
+    assert shown(audit, "tidy")["summary"] == "1 repeat"
     assert audit.plan is not None
 
 

@@ -285,7 +285,7 @@ class TestWavesThatWait:
         wave = self.make(audit)
         assert "No report is about wave 1, so that nothing is learnt from it" in wave["text"]
         assert "Give its bounces first; if it was not mailed, undo it" in wave["text"]
-        audit._state.act("undo")
+        audit.act("undo")
         assert shown(audit, "decide")["wave"]["next"] == 2
         self.make(audit)
         assert saved[2].tolist() == saved[1].tolist()
@@ -305,8 +305,8 @@ class TestWavesThatWait:
         path = tmp_path / "bounces.csv"
         lines = [f"{address},blocked" for address in saved[0] if address.startswith("google")]
         path.write_text("\n".join(["email,event", *lines]) + "\n")
-        audit._state.use_file(path, "bounces.csv", "bounces")
-        audit.wait(30)
+        audit.use_file(path, "bounces.csv", "bounces")
+        audit.work.wait(30)
         wave = self.make(audit)
         assert wave["can_resume"]
         assert "google blocked" in wave["text"]

@@ -64,7 +64,7 @@ def test_each_action_is_a_method_and_is_sent_by_the_page():
         {"act": "set_repair", "name": "case", "is_on": 1},
         {"act": "set_repair", "name": "__class__", "is_on": True},
         {"act": "search", "text": None},
-        {"act": "accept_suggestion", "number": 5},
+        {"act": "accept_typo", "number": 5},
     ],
 )
 def test_a_message_with_wrong_arguments_is_an_error_on_the_page(audit, widget, content):

@@ -70,6 +70,7 @@ def test_a_switch_stays_as_it_was_pressed_until_the_kernel_has_answered(opened: 
     )
     show(opened, audit)
     earlier = traits(audit)["tidy_section"]
+    opened.open_step(2)
     switch = opened.field(REPAIR)
     assert switch.is_checked()
     opened.audit.get_by_text(REPAIR).click()
@@ -101,6 +102,7 @@ def test_a_switch_stays_as_it_was_pressed_until_the_kernel_has_answered(opened: 
 def test_a_choice_that_the_kernel_refuses_is_taken_back(opened: AuditPage) -> None:
     audit = ready(pd.DataFrame({"mail": ["Ada <ada@example.org>"]}), validation_type="regex")
     show(opened, audit)
+    opened.open_step(2)
     opened.audit.get_by_text(REPAIR).click()
     assert not opened.field(REPAIR).is_checked()
     audit.check.is_running = True
@@ -225,6 +227,7 @@ def test_nothing_can_be_pressed_while_the_kernel_is_lost(opened: AuditPage, loss
     which, status, said = LOSSES[loss]
     audit = ready(pd.DataFrame({"mail": ["Ada <ada@example.org>"]}), validation_type="regex")
     show(opened, audit)
+    opened.open_step(2)
     expect(opened.button("Verify")).to_be_enabled()
     opened.button("Verify").focus()
     opened.page.evaluate("([which, status]) => kernel[which](null, status)", [which, status])

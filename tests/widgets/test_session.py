@@ -90,7 +90,7 @@ def do(state: AuditState, action: str, /, **arguments: Any) -> AuditState:
 def as_shown(state: AuditState) -> dict[str, Any]:
     """What a page shows, without what was said last and what can be undone."""
     found = take_snapshots(state)
-    del found["page"]["said"], found["page"]["can_undo"], found["page"]["kept"]
+    del found["page"]["said"], found["page"]["undo"], found["page"]["kept"]
     for each in found.values():
         each.pop("message", None), each.pop("kind", None)
     found["check"].pop("progress"), found["check"].pop("summary")
@@ -356,7 +356,7 @@ def test_a_run_that_was_interrupted_goes_on(opened, file, sessions, tmp_path):
             check["message"]
             == "The check was interrupted. What was checked is kept. Press Resume to go on."
         )
-        assert check["button"] == {"label": "Resume", "enabled": True}
+        assert check["button"] == {"label": "Resume", "enabled": True, "why": ""}
         do(again, "verify")
         assert again.check.run.progress.state == "done"
         assert paid(service) == 3  # a mailbox is in two rows

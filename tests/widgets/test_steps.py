@@ -116,10 +116,10 @@ def test_suggestions_are_accepted_one_by_one_or_all_and_undone(messy):
         ("cy@gmial.com", "cy@gmail.com", "2 rows"),
         ("bob@gmial.com", "bob@gmail.com", "1 row"),
     ]
-    messy.accept_suggestion(part["items"][0]["id"])
+    messy.accept_typo(part["items"][0]["id"])
     messy.work.wait(30)
     assert shown(messy, "tidy")["suggestions"]["left"] == "1 row"
-    messy.accept_suggestion()
+    messy.accept_all()
     messy.work.wait(30)
     assert shown(messy, "tidy")["suggestions"]["left"] == ""
     messy.undo()
@@ -136,7 +136,7 @@ def test_suggestions_are_accepted_one_by_one_or_all_and_undone(messy):
 def test_the_report_says_that_suggestions_were_accepted(messy):
     files = []
     messy.on_file = lambda name, path, by: files.append(path)
-    messy.accept_suggestion(0)
+    messy.accept_typo(0)
     for expected in ("1 was accepted", "spelling and were not applied"):
         messy.work.wait(30)
         finished(messy)

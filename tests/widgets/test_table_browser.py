@@ -29,7 +29,7 @@ async ([script, traits, total]) => {
   const decided = {};
   const fire = (name, value) => { traits[name] = value; (handlers[`change:${name}`] ?? []).forEach((each) => each()); };
   const row = (at) => ({ at, row: (at + 1).toLocaleString("en"), verdict: at % 3 ? "valid" : "risky",
-    action: at % 3 ? "send" : "review", reason: at % 3 ? "Mailbox exists" : "Likely typo", why: "", decided: decided[at] ?? "",
+    action: at % 3 ? "send" : "review", reason: at % 3 ? "Mailbox exists" : "Likely typo", why: "", decided: decided[at] ?? "", can_send: true,
     suggestion: at % 6 ? "" : `user${at}@gmail.com`,
     cells: { "column 0": `user${at}@gmial.com`, suggestion: at % 6 ? "" : `user${at}@gmail.com` } });
   const place = { first: 0, count: 120 };
@@ -221,6 +221,10 @@ def test_rows_are_decided_one_by_one_and_together(
     expect(opened.lines.nth(6)).to_contain_text("Use the suggestion")
     opened.page.keyboard.press("Escape")
     expect(details).to_have_count(0)
+    expect(opened.button("Details of row 7")).to_be_focused()
+    opened.button("Details of row 7").click()
+    opened.page.keyboard.press("Escape")  # from the row, not from the details
+    expect(details).to_have_count(0)
     opened.audit.get_by_role("group", name="Decide about all rows shown").get_by_role(
         "button", name="Remove"
     ).click()
@@ -264,7 +268,7 @@ def test_a_text_that_turns_its_direction_is_shown_as_it_is_stored(
     opened: AuditPage, result: dict[str, Any]
 ) -> None:
     show(opened, result, 3)
-    rows = [{"at": 0, "row": "1", "verdict": "invalid", "action": "drop", "reason": "Malformed", "why": "", "decided": "",
+    rows = [{"at": 0, "row": "1", "verdict": "invalid", "action": "drop", "reason": "Malformed", "why": "", "decided": "", "can_send": True,
              "suggestion": "", "cells": {"column 0": "ada\u202egro.elpmaxe@\u2066x"}}]  # fmt: skip
     opened.page.evaluate(
         "(section) => change('decide_section', section)",
@@ -282,7 +286,7 @@ def test_an_address_of_usual_length_is_seen_whole_also_beside_the_details(
     show(opened, result, 3)
     long = "ridgelake-finch.samuel@castellan-insurance.co.uk"
     rows = [{"at": 0, "row": "1", "verdict": "unchecked", "action": "unchecked", "reason": "Mail server asks to try again later",
-             "why": "", "decided": "", "suggestion": "", "cells": {"column 0": long}}]  # fmt: skip
+             "why": "", "decided": "", "can_send": True, "suggestion": "", "cells": {"column 0": long}}]  # fmt: skip
     decide = {**result["decide_section"], "table": {"first": 0, "total": 1, "rows": rows}}
     opened.page.evaluate("(section) => change('decide_section', section)", decide)
     is_whole = (

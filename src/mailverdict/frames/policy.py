@@ -80,8 +80,8 @@ class Policy:
     send, review, retry, drop : iterable of str
         Selectors of each action.
     review_suggestions : bool
-        Whether a well-formed address with a suggestion is reviewed, so that a typing error is corrected and not
-        dropped. A malformed cell with a suggestion is always reviewed.
+        Whether a well-formed address with a suggestion is reviewed, so that a typing error is corrected. One that
+        would be dropped is always reviewed, and so is a malformed cell with a suggestion.
 
     Raises
     ------
@@ -385,7 +385,8 @@ def decide_kind(kind: Alike, policy: Policy) -> Decided:
             decided = Decided("review", "disposable", LISTED_COMPANY)
         elif kind.disposable_suspected is None:
             decided = decided._replace(why=decided.why + ONLY_LISTED)
-    if kind.is_suggested and policy.review_suggestions:
+    # Nobody is removed for a letter: that address was never theirs.
+    if kind.is_suggested and (policy.review_suggestions or decided.action == "drop"):
         decided = Decided("review", "typo", DID_YOU_MEAN)
     if decided.action == "drop":
         return decided

@@ -129,6 +129,7 @@ class RemoteBackend:
         self.clock = clock
         self.jitter = jitter
         self._is_closed = False
+        self._running: Client | None = None  # of the present call of `verify`
 
     def __repr__(self) -> str:
         """The URL; headers may be secret."""
@@ -202,6 +203,7 @@ class RemoteBackend:
         known = batch.known_pace or self.known_pace
         pace = Pace(len(batch.addresses), known=known, fixed=self._fixed_pace())
         async with self._client() as client:
+            self._running = client
             submission = Submission(
                 client,
                 batch.addresses.to_pylist(),
@@ -298,6 +300,10 @@ class RemoteBackend:
             message = f"{self.base_url}: {defect.message}"
             raise ContractError(message, path=DEFECT_PATHS[defect.code])
         return asked_as(verification, email)
+
+    def _silent_since(self) -> float | None:
+        """Since when the service has not answered, by the event loop's clock; None if it does."""
+        return None if self._running is None else self._running.silent_since()
 
     def _client(self) -> Client:
         """A client for the running event loop; its sockets are closed at the end of the call."""

@@ -261,6 +261,7 @@ class Client:
         self.failing: set[str] = set()  # methods whose last request failed
         self.failing_since = 0.0  # by the event loop's clock
         self.waited = 0.0  # seconds in which one was failing, before
+        self.unanswered: dict[object, float] = {}  # when each request was sent, by the same clock
         self.gate = Gate()
         self.gate_queue = asyncio.Lock()
         # The run was cancelled; only the answer to its submission was waited for.
@@ -324,10 +325,15 @@ class Client:
 
         No answer shows nothing.
         """
-        if request.is_repeatable:
-            answer = await self.send_once(request)
-        else:
-            answer = await self.send_to_the_end(request)
+        mark = object()
+        self.unanswered[mark] = sent
+        try:
+            if request.is_repeatable:
+                answer = await self.send_once(request)
+            else:
+                answer = await self.send_to_the_end(request)
+        finally:
+            del self.unanswered[mark]
         self.count_failure(request, answer, sent)
         if isinstance(answer, NoAnswer):
             return answer
@@ -350,6 +356,16 @@ class Client:
             self.failing.remove(request.method)
             if not self.failing:
                 self.waited += asyncio.get_running_loop().time() - self.failing_since
+
+    def silent_since(self) -> float | None:
+        """Since when the service has not answered, by the event loop's clock; None if it does.
+
+        Called on any thread.
+        """
+        times = list(self.unanswered.values())
+        if self.failing:
+            times.append(self.failing_since)
+        return min(times, default=None)
 
     def delay_notice(self) -> str:
         """How long the service was waited for, and why; empty if it was not long."""

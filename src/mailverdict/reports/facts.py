@@ -107,6 +107,7 @@ class ReportFacts:
     outcomes: OutcomeFacts | None = None  # what became of the mails, if bounces are given
     trend: TrendFacts | None = None  # against an earlier audit, if one is given
     origins: ListCounts | None = None  # of the list's other columns: where bad addresses come from
+    kept: str = ""  # how long the audit page keeps the clear answers, if the report is made there
 
     @cached_property
     def sources(self) -> dict[str, int]:

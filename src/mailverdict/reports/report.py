@@ -274,8 +274,12 @@ def make_report(
     again: str = "",
     audience: str = "analyst",
     origins: ListCounts | None = None,
+    kept: str = "",
 ) -> Report:
-    """The report of what was counted; a workbook and a comparison need the rows themselves."""
+    """The report of what was counted; a workbook and a comparison need the rows themselves.
+
+    `kept` says how long the audit page keeps the clear answers, where the report is made there.
+    """
     assert counts.policy is not None
     facts = ReportFacts(
         counts,
@@ -286,6 +290,7 @@ def make_report(
         again,
         audience,
         origins=origins,
+        kept=kept,
     )
     if rows is None:
         return Report(facts, None, column, None)

@@ -173,7 +173,12 @@ def verify_again(facts: ReportFacts) -> Section:
     reasons = facts.counts.by(lambda each: each.why if each.bucket == Verdict.UNKNOWN else None)
     rows = f"the {count_of(unknown, 'row')} without a clear answer"
     how = f"The answers of this check are not kept. Verify the whole list again for {rows}:"
-    if facts.is_kept:
+    if facts.kept:
+        how = (
+            f"The audit page keeps clear answers {facts.kept}: “Ask again” there asks only about {rows}. "
+            "Elsewhere:"
+        )
+    elif facts.is_kept:
         how = f"Clear answers are kept, by default for 30 days. Verify again, and only {rows} are asked about:"
     return Section(
         "Verify again",

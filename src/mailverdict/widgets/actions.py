@@ -27,11 +27,11 @@ PAGE_ACTIONS: dict[str, tuple[str, dict[str, type]]] = {
     "delete_kept": ("list", {"id": str}),
     "open_earlier": ("list", {"number": int}),
     "set_repair": ("tidy", {"name": str, "is_on": bool}),
-    "accept_suggestion": ("tidy", {"number": int}),
+    "accept_typo": ("tidy", {"number": int}),
     "accept_all": ("tidy", {}),
     "undo": ("check", {}),
+    "undo_several": ("check", {"count": int}),
     "redo": ("check", {}),
-    "show_more": ("tidy", {}),
     "suppress_pasted": ("tidy", {"text": str}),
     "drop_suppression": ("tidy", {}),
     "set_depth": ("check", {"depth": str}),
@@ -46,6 +46,7 @@ PAGE_ACTIONS: dict[str, tuple[str, dict[str, type]]] = {
     "show_groups": ("decide", {"column": int}),
     "search": ("decide", {"text": str}),
     "sort": ("decide", {"key": str}),
+    "look_at": ("decide", {"address": str}),
     "rows": ("decide", {"first": int, "count": int}),
     "decide": ("decide", {"rows": list, "what": str}),
     "decide_shown": ("decide", {"what": str}),
@@ -59,9 +60,10 @@ PAGE_ACTIONS: dict[str, tuple[str, dict[str, type]]] = {
     "resume_waves": ("decide", {"kind": str}),
     "set_policy": ("decide", {"name": str}),
     "download": ("decide", {"which": str, "kind": str}),
+    "download_for": ("decide", {"service": str, "which": str}),
 }
 # Those that change only how the result is looked at: methods of `Result`; the others are of `AuditState`.
-LOOKS = frozenset({"set_facet", "clear_facets", "show_groups", "search", "sort", "rows"})
+LOOKS = frozenset({"set_facet", "clear_facets", "show_groups", "search", "sort", "look_at", "rows"})
 
 
 def read_arguments(content: Mapping[str, Any], types: Mapping[str, type]) -> dict[str, Any]:

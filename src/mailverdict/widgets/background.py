@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..errors import MailVerdictError
-from .wording import sentence
+from .wording import plain_words
 
 logger = logging.getLogger("mailverdict")
 Message = tuple[str, str]  # text and kind: plain, done, warned, failed or idle
@@ -101,7 +101,7 @@ class Background:
     def say_error(self, section: str, exc: Exception) -> None:
         """Show an error in a section; one that is not expected also goes to the log."""
         if isinstance(exc, MailVerdictError):
-            self.say(section, sentence(str(exc)), "failed")
+            self.say(section, plain_words(exc), "failed")
         elif isinstance(exc, MemoryError):
             self.say(section, "There is not enough memory for this.", "failed")
         else:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..backend import Quota
+from ..errors import ResolverError, TransportError
 from ..frames.verify import prepare as prepare_run
 from ..model.paths import user_path
 from ..model.words import SOURCE_MEANING, Status, Verdict, count_of, percent
@@ -29,11 +30,13 @@ from .background import Background
 from .listing import AuditedRows
 from .source import readable
 from .steps import Planned, Prepared, ResultInfo
-from .wording import duration_words, sentence
+from .wording import duration_words, plain_words, sentence
 
 UNSEEN = "Paused, since this page was closed for ten minutes."
+NO_ANSWER = "The verification service does not answer. Trying again; what is checked is kept."
 UNCLEAR = (str(Verdict.UNKNOWN), str(Status.ERROR))  # what is asked again on request
 INTERVAL = 0.1  # seconds between looks at a run; more often, and browsers become slow
+SILENT_AFTER = 2.0  # seconds without an answer of a service after which that is said
 IDLE_AFTER = 10.0  # seconds without progress after which the user is told so, again and again
 
 
@@ -61,6 +64,7 @@ class Check:
         self.state = ""
         self.progress: Progress | None = None
         self.rate, self.moved_at = Rate(), 0.0
+        self.is_silent = False  # the service does not answer
 
     # --- the next run -------------------------------------------------------------------------------------------------
 
@@ -124,6 +128,7 @@ class Check:
         self.run = prepare_run(prepared.frame, prepared.column, options, read=prepared.read)
         self.run._start()
         self.is_running, self.state, self.info = True, "running", info
+        self.is_silent = False
         self.rate, self.progress, self.moved_at = Rate(self.clock), self.run.progress, self.clock()
         self.work.say("check", "")
         self.work.spoken = "The check has started."
@@ -148,14 +153,33 @@ class Check:
         with suppress(TimeoutError):
             self.run.wait(INTERVAL)
         is_over = self.run.done()
-        if (progress := self.run.progress) is not self.progress:
+        self.look_for_trouble(is_over=is_over)
+        progress = self.run.progress
+        idle = self.clock() - self.moved_at
+        if progress is not self.progress:
             self.show(progress)
-        elif (idle := self.clock() - self.moved_at) >= IDLE_AFTER:
-            text = f"No progress for {idle // IDLE_AFTER * IDLE_AFTER:.0f} seconds. Pause keeps what is checked."
+        elif idle >= IDLE_AFTER and not self.is_silent:
+            seconds = idle // IDLE_AFTER * IDLE_AFTER
+            text = f"No progress for {seconds:.0f} seconds. Pause keeps what is checked."
             if self.work.messages["check"][0] != text:
                 self.work.say("check", text, "idle")
                 self.work.changed("check")
         return is_over
+
+    def look_for_trouble(self, *, is_over: bool) -> None:
+        """Say at once that the service does not answer, and take it back when it does."""
+        execution = getattr(self.run, "_execution", None)
+        get_silence = getattr(getattr(execution, "backend", None), "_silent_since", None)
+        since = None if is_over or get_silence is None else get_silence()
+        is_silent = since is not None and self.clock() - since >= SILENT_AFTER
+        if is_silent == self.is_silent:
+            return
+        self.is_silent = is_silent
+        if is_silent:
+            self.work.say("check", NO_ANSWER, "warned")
+        elif self.work.messages["check"][0] == NO_ANSWER:
+            self.work.say("check", "")
+        self.work.changed("check")
 
     def show(self, progress: Progress) -> None:
         """Show how far the run is."""
@@ -189,9 +213,16 @@ class Check:
         assert self.info is not None
         options, progress = self.options(self.info.depth), self.run.progress
         has_limit = options.settings.limit is not None
+        can_resume = options.journal is not None
         text, kind = describe_end(
-            progress, self.run.notices, can_resume=options.journal is not None, has_limit=has_limit
+            progress, self.run.notices, can_resume=can_resume, has_limit=has_limit
         )
+        future = self.run._future
+        error = None if future is None or progress.state != "failed" else future.exception()
+        if isinstance(error, TransportError | ResolverError):
+            kept = " What is checked so far is kept." if can_resume else ""
+            button = "Resume" if can_resume else "Start again"
+            text = f"{plain_words(error)}{kept} Press {button} when it is back."
         if self.is_unseen and progress.state in ("cancelled", "stopped"):
             text, kind = (
                 f"{UNSEEN} What is checked so far is kept. Press Resume to go on.",

@@ -16,14 +16,17 @@ from ..files.plain import to_plain
 from ..files.writers import create_table
 from ..frames.alike import DROPS_DUPLICATES
 from ..frames.policy import read_decided
-from ..model.words import capitalize
+from ..frames.send_list import SendListMaker
+from ..model.words import ACTIONS, capitalize
 from ..reports.report import make_report
 from ..table.cells import as_text, is_text, to_array, where_filled
 from ..table.columns import ACTION_COLUMNS, ADDRESS_NAMES, COLUMNS, REPAIR_COLUMNS, Column, label_of
+from ..table.importers import find_importer
 from ..table.table import read_notes, with_note
 from .listing import CORE, NOTES, Listing
 from .mailing import count_origins
 from .source import encodable
+from .wording import sentence
 
 KINDS = ("csv", "xlsx", "parquet")
 PIECE_ROWS = 50_000  # made at once: bounds memory
@@ -44,11 +47,12 @@ def save_report(
     earlier: pd.DataFrame | None = None,
     again: str = "",
     audience: str = "analyst",
+    kept: str = "",
 ) -> list[str]:
     """Write the report, whose figures are those of the page; a workbook has all rows.
 
-    `earlier` is an audit to compare with, `again` the command that verifies the list again. Returns what the user must
-    know about the file, as sentences.
+    `earlier` is an audit to compare with, `again` the command that verifies the list again, `kept` how long the page
+    keeps clear answers. Returns what the user must know about the file, as sentences.
     """
     rows, column = listing.rows, listing.column
     if earlier is not None and rows.note.get(DROPS_DUPLICATES):
@@ -66,9 +70,32 @@ def save_report(
         again=again,
         audience=audience,
         origins=count_origins(listing, is_decided=True),
+        kept=kept,
     )
     made.save(path)
     return [f"{each}." for each in made._remarks]
+
+
+def save_for_service(listing: Listing, service: str, which: str, path: Path) -> list[str]:
+    """Write the send list for the importer of a service, or (``drop``) the list of those to take off there.
+
+    Returns what to know about both files, as sentences.
+    """
+    importer = find_importer(service)
+    column = listing.column
+    maker = SendListMaker(importer, importer.find_identifier(listing.own_labels(), column))
+    words = pa.array([str(action) for action in ACTIONS])
+    sent = []
+    for start in range(0, max(len(listing.rows), 1), PIECE_ROWS):
+        piece = np.arange(start, min(start + PIECE_ROWS, len(listing.rows)))
+        rows = read_decided(listing.rows.to_frame(piece, CORE), column, None)
+        sent.append(maker.add(rows, words.take(pa.array(listing.action[piece]))))
+    removed = maker.removed()
+    pieces = sent if which == "send" else [removed]
+    with create_table(path) as table:
+        for piece_of_file in pieces:
+            table.write(piece_of_file)
+    return [sentence(note) for note in maker.notes()]
 
 
 def as_saved(out: pd.DataFrame, column: Hashable, saved: Sequence[Column]) -> pd.DataFrame:

@@ -25,8 +25,8 @@ from ..frames.policy import Policy, apply_policy, decide, describe_repeats, find
 from ..frames.reading import Reading
 from ..frames.results import BUCKETS, WAITING, Results
 from ..mailings.cells import times_of_waves
-from ..model.address import lower_domain
-from ..model.arrow import texts_where, to_bools
+from ..model.address import address_keys, lower_domain
+from ..model.arrow import one_array, texts_where, to_bools
 from ..model.words import (
     ACTIONS,
     DECISIONS,
@@ -56,7 +56,7 @@ from ..table.columns import (
 from ..table.overwrite import name_columns
 from ..table.table import Table
 from .choices import NO_WAVES, NOTHING, ByPerson, Pair
-from .source import printable_label, short_text
+from .source import printable_label, readable, short_text
 
 PAGE_ROWS = 50
 OTHER_COLUMNS = 8  # of the user's own columns that are shown and searched; a file may have hundreds
@@ -74,6 +74,7 @@ CORE = tuple(c for c in COLUMNS if c.in_core or c.name == "disposable_suspected"
 COUNTED = tuple(c for c in CORE if c.name not in ("details", "reasons", "error_message")) + tuple(
     c for c in COLUMNS if c.name in ("validation_type", "checked_at", "source")
 )
+UNCLEAR = (Verdict.UNKNOWN, Status.ERROR)  # buckets of rows that are asked about again
 WORDS = (None, *DECISIONS, WAITING)  # what is decided about a row, by code
 # What rows are found by besides their domain: the values of a kind of rows, and the order in which they are shown if
 # that is not by number.
@@ -329,6 +330,12 @@ class Listing:
         """The different keys of the people of some rows."""
         return self.people.filter(pa.array(self.is_among(rows)[:-1]))
 
+    def address_of(self, row: int) -> str:
+        """The address of a row for people: repaired, or as it is written."""
+        clean = self.rows.table["clean"][row].as_py()
+        written = self.rows.frame.iloc[row, self.address_at]
+        return readable(clean or str(written))
+
     def pairs_of(self, rows: Rows) -> frozenset[Pair]:
         """The suggestions for some rows."""
         found = self.pair[rows]
@@ -379,10 +386,24 @@ class Listing:
 
     def count_unclear(self) -> int:
         """Rows without a clear answer, and rows whose check failed; not those with several addresses."""
-        unclear = (Verdict.UNKNOWN, Status.ERROR)
         return self.counts.number(
-            lambda each: each.bucket in unclear and each.why != SEVERAL_ADDRESSES
+            lambda each: each.bucket in UNCLEAR and each.why != SEVERAL_ADDRESSES
         )
+
+    def count_unclear_addresses(self) -> int:
+        """The different addresses of rows without a clear answer, which are asked again."""
+        is_unclear = np.array(
+            [kind.bucket in UNCLEAR and kind.why != SEVERAL_ADDRESSES for kind in self.first_kinds],
+            np.bool_,
+        )
+        rows = np.flatnonzero(is_unclear[self.first_kind])
+        addresses = self.rows.table["clean"].take(pa.array(rows))
+        return int(pc.count_distinct(address_keys(one_array(addresses)), mode="only_valid").as_py())
+
+    def count_valid(self, rows: Flags) -> int:
+        """How many of some rows are valid."""
+        is_valid = np.array([kind.bucket == Verdict.VALID for kind in self.first_kinds], np.bool_)
+        return int(np.count_nonzero(is_valid[self.first_kind] & rows))
 
     def seconds_to_wait(self) -> float:
         """The seconds after which asking again about them makes sense; 0 if none of the answers is temporary."""
@@ -547,6 +568,10 @@ class Listing:
             self.order[::-1] if key == by and self.order is not None else self.sorted_rows(key)
         )
 
+    def forget_order(self) -> None:
+        """Restore the order of the frame."""
+        self.sorted_by, self.order = ("", False), None
+
     def sorted_rows(self, key: str) -> Rows:
         """All rows in the order of a column; rows without a value come last."""
         if key in ("verdict", "action"):
@@ -590,6 +615,11 @@ class Listing:
         ours = {label_of(self.column, None, name) for name in NOTES}
         names = list(self.rows.frame.columns)
         return [at for at, name in enumerate(names) if at != self.address_at and name not in ours]
+
+    def own_labels(self) -> list[Hashable]:
+        """The names of the user's own columns, but for those that occur twice."""
+        names = list(self.rows.frame.columns)
+        return [names[at] for at in self.own_columns if names.count(names[at]) == 1]
 
     @property
     def shown_columns(self) -> list[int]:
@@ -652,6 +682,7 @@ class Listing:
                     ),
                     "why": repeats.get(row) or join_causes(why[at], said[at]),
                     "decided": self.word_of(self.rows.decision[row]),
+                    "can_send": bool(self.has_address[row]),
                     "suggestion": suggestion[at] or "",
                     "cells": {
                         "clean": (clean[at] or "") if kind.change else "",

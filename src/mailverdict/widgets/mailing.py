@@ -139,7 +139,8 @@ def check_sample(prepared: Prepared, options: Options) -> dict[str, Any]:
         if row["rows"] or line in tuple(Verdict)
     ]
     text = f"What to expect of the whole list, {found.origin}. To check it whole: {found.cost}."
-    return table_of(text, SAMPLE_HEADS, rows, notes)
+    valid = percent(float(found.shares["share"][str(Verdict.VALID)]), 1.0)
+    return {**table_of(text, SAMPLE_HEADS, rows, notes), "valid": valid}
 
 
 # --- operators -------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import parse_qsl, urlencode
 
 import numpy as np
 import pandas as pd
@@ -191,6 +192,7 @@ def verified_column(frame: pd.DataFrame, column: Hashable) -> Any:
 
 
 LONGEST_SEARCH = 200
+LONGEST_ADDRESS = 4_000  # characters of the query of a page
 REPORTS = {"report": "analyst", "summary": "manager"}  # for whom each is
 MAX_WINDOW = 200  # rows of the table that are shown at once
 
@@ -275,6 +277,34 @@ class Result:
         ]
         return {"facets": facets, "words": self.listing.words, "sort": list(self.listing.sorted_by)}
 
+    def address(self) -> str:
+        """The same as the query of an address, so that a page can be opened as it was; empty for all rows."""
+        looks = self.looks()
+        fields = [(facet, value) for facet, value in looks["facets"]]
+        if looks["words"]:
+            fields.append(("words", looks["words"]))
+        key, is_reversed = looks["sort"]
+        if key:
+            fields.append(("sort", key))
+        if is_reversed:
+            fields.append(("order", "descending"))
+        address = f"?{urlencode(fields)}" if fields else ""
+        return address if len(address) <= LONGEST_ADDRESS else ""
+
+    def look_at(self, address: str) -> str:
+        """Show the rows of the address of a page, as far as this list has them."""
+        fields = parse_qsl(address[:LONGEST_ADDRESS].removeprefix("?"))
+        named = dict(fields)
+        looks = {
+            "facets": [field for field in fields if field[0] in FILTERS],
+            "words": named.get("words", "")[:LONGEST_SEARCH],
+            "sort": [named.get("sort", ""), named.get("order") == "descending"],
+        }
+        self.listing.clear()
+        self.listing.forget_order()
+        self.look_as(looks)
+        return self.find()
+
     def look_as(self, looks: Mapping[str, Any]) -> None:
         """Look at the rows as before, where they still have such facets and columns."""
         for facet, value in looks["facets"]:
@@ -296,8 +326,11 @@ class Result:
             return np.flatnonzero(self.listing.action == ACTIONS.index(which))
         return self.found if which == "shown" else np.arange(len(self.listing.rows))
 
-    def save(self, which: str, rows: Rows, path: Path, service: str) -> list[str]:
-        """Write a file; gives what a person must know about it. `service` is the address of the one that checked."""
+    def save(self, which: str, rows: Rows, path: Path, service: str, kept: str = "") -> list[str]:
+        """Write a file; gives what a person must know about it.
+
+        `service` is the address of the one that checked, and `kept` says how long clear answers are kept.
+        """
         if which not in REPORTS:
             return save_table(
                 rows_to_save(self.listing, rows, which),
@@ -306,7 +339,8 @@ class Result:
             )
         earlier = None if self.read_earlier is None else self.read_earlier()
         again = self.command_again(service)
-        return save_report(self.listing, path, self.info.name, earlier, again, REPORTS[which])
+        audience = REPORTS[which]
+        return save_report(self.listing, path, self.info.name, earlier, again, audience, kept)
 
     def command_again(self, service: str) -> str:
         """The command that verifies the file of the result again; empty where the list was not a file."""

@@ -19,20 +19,22 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from ..errors import ColumnError, InputError, SettingsError
+from ..errors import ColumnError, InputError, MailVerdictError, SettingsError
 from ..frames.planning import resolver_notices
 from ..frames.policy import POLICIES, Policy, find_policy
 from ..model.paths import user_path
-from ..model.words import count_of
+from ..model.words import REPAIR_LABELS, count_of
 from ..runs.journal.recall import RecordedRun, parse_key
 from ..runs.options import parse_validation_type
 from ..runs.plan import Plan
 from ..table.columns import check_column
+from ..table.importers import find_importer
 from ..table.options import check_options
 from .actions import LOOKS, PAGE_ACTIONS, PURPOSES, read_arguments
 from .background import NO_MESSAGE, Background, Step, Task
 from .check import QUOTA_RESET, Check, is_short
 from .choices import Choices, decide, read_decisions, read_waves, rows_of_domain
+from .exports import save_for_service
 from .listing import Listing, Rows
 from .mailing import SAMPLE, check_sample, plan_wave, read_outcomes
 from .result import Result, file_name, list_runs, open_run, place_of_run
@@ -48,7 +50,15 @@ from .steps import (
     prepare,
     read_suppression,
 )
-from .wording import DEPTHS
+from .wording import (
+    DECISION_LABELS,
+    DEPTHS,
+    SWITCH_LABELS,
+    duration_words,
+    mailed_words,
+    plain_notice,
+    policy_name,
+)
 
 SECTIONS = ("list", "tidy", "check", "decide", "page")
 NOTHING_LOADED = "load a table and choose its column first"
@@ -104,8 +114,10 @@ class AuditState:
         self.guess = ""
         kept = self.choices
         self.choices = Choices(depth=kept.depth, policy=kept.policy, suppression=kept.suppression)
-        self.past: list[Choices] = []
-        self.future: list[Choices] = []
+        # The choices before each one that can be undone or done again, and what that one is called.
+        self.past: list[tuple[Choices, str]] = []
+        self.future: list[tuple[Choices, str]] = []
+        self.is_read_again = False  # the list was read in another way just now
         for step in self.steps.values():
             step.forget()
         # Whether earlier answers can be used, unless the next run asks again.
@@ -113,7 +125,6 @@ class AuditState:
         self.check.forget()
         # What to expect of a check with these choices.
         self.sample: tuple[Choices, dict[str, Any]] | None = None
-        self.shown_suggestions = 10
         self.result: Result | None = None
         self.work.messages["decide"] = NO_MESSAGE
 
@@ -261,7 +272,9 @@ class AuditState:
         is_asked = (
             plan is not None and plan.unique > plan.known and options.backend.source == "local"
         )
-        return resolver_notices(options) if is_asked else []
+        if not is_asked:
+            return []
+        return [plain_notice(notice) for notice in resolver_notices(options)]
 
     def notices(self) -> list[str]:
         """What is to be known before the check."""
@@ -289,32 +302,41 @@ class AuditState:
         """The suppression list that was chosen."""
         return self.suppressions.get(self.choices.suppression)
 
-    def choose(self, **changed: Any) -> None:
-        """Decide something; it can be undone."""
+    def choose(self, what: str, **changed: Any) -> None:
+        """Decide something; it can be undone, and `what` is how it is called then."""
         with self.lock:
             before, new = self.choices, replace(self.choices, **changed)
             if new != before:
                 self.use_choices(new)
-                self.past, self.future = [*self.past[-MAX_PAST:], before], []
+                self.past = [*self.past[-MAX_PAST:], (before, what)]
+                self.future = []
         self.work.wake()
 
     def undo(self) -> None:
         """Take the last choice back."""
-        self.step_to(self.past, self.future, "Undone.")
+        self.step_to(self.past, self.future, "Undone")
+
+    def undo_several(self, count: int) -> None:
+        """Take some choices back, the last one first."""
+        for _ in range(min(count, len(self.past))):
+            self.undo()
 
     def redo(self) -> None:
         """Choose again what was taken back."""
-        self.step_to(self.future, self.past, "Done again.")
+        self.step_to(self.future, self.past, "Done again")
 
-    def step_to(self, source: list[Choices], target: list[Choices], said: str) -> None:
+    def step_to(
+        self, source: list[tuple[Choices, str]], target: list[tuple[Choices, str]], said: str
+    ) -> None:
         """Use the last choices of a list; those before go to another one."""
         with self.lock:
             if source:
                 before = self.choices
-                self.use_choices(source[-1])
-                target.append(before)
+                choices, what = source[-1]
+                self.use_choices(choices)
+                target.append((before, what))
                 source.pop()
-                self.work.spoken = said
+                self.work.spoken = f"{said}: {what}."
         self.work.wake()
 
     def use_choices(self, new: Choices) -> None:
@@ -345,17 +367,20 @@ class AuditState:
         """Load a frame, or a file by its path."""
         given = Given(path=Path(data)) if isinstance(data, str | Path) else Given(data=data)
         try:
-            self.set_source(self.read(given), column)
+            self.set_source(self.read(given), given, column)
         finally:
             self.work.wake()
 
-    def read(self, given: Given, sheets: tuple[str, ...] = ()) -> Source:
-        """Read a list; what was loaded before is forgotten first, so that it cannot be taken for this one."""
+    def read(self, given: Given) -> Source:
+        """Read a list; where that fails, the list before it stays."""
         self.require_idle()
-        with self.lock:
-            self.forget()
-            self.given, self.sheets = given, sheets
-        return given.read()
+        try:
+            return given.read()
+        except MailVerdictError as exc:
+            if self.source is None:  # it can be read in another way
+                self.given = given
+                raise
+            raise InputError(f"{exc}. {self.source.name} stays loaded") from exc
 
     def load_file(
         self, path: str | Path, name: str | None = None, column: Hashable | None = None
@@ -382,11 +407,16 @@ class AuditState:
         if self.given is None:
             return
         given = replace(self.given, encoding=encoding, has_header=has_header, sheet=sheet)
-        session, self.session = self.session, None
 
         def work() -> None:
-            self.set_source(self.read(given, self.sheets))
-            self.session = session
+            source = self.read(given)
+            with self.lock:
+                session, self.session = self.session, None  # it stays that of the file
+                try:
+                    self.set_source(source, given)
+                    self.is_read_again = True
+                finally:
+                    self.session = session
 
         self.work.say("list", "")
         self.work.add("list", work, "Reading the file again…")
@@ -400,7 +430,7 @@ class AuditState:
             session = None if self.sessions is None else self.sessions.session(given.id())
             if session is not None and session.exists() and open_session(self, session, column):
                 return
-            self.set_source(self.read(given), column)
+            self.set_source(self.read(given), given, column)
             if session is not None:
                 session.claim()
                 self.given = given.move(session.folder, self.__dict__.get("folder"))
@@ -408,15 +438,17 @@ class AuditState:
 
         self.work.add("list", work, busy)
 
-    def set_source(self, source: Source, column: Hashable | None = None) -> None:
-        """Use a list, with its column chosen or guessed."""
+    def set_source(
+        self, source: Source, given: Given | None, column: Hashable | None = None
+    ) -> None:
+        """Use a list, with its column chosen or guessed; `given` is what it was read from."""
         names: list[Any] = list(source.frame.columns)
         if column is not None:
             check_column(column, names)
         self.require_idle()
         with self.lock:
             self.forget()
-            self.source, self.sheets = source, source.sheets
+            self.source, self.given, self.sheets = source, given, source.sheets
             at, self.guess = None if column is None else names.index(column), ""
             if column is None and source.choice.chosen is not None:
                 at, self.guess = source.position(source.choice.name()), source.choice.describe()
@@ -451,6 +483,7 @@ class AuditState:
             raise SettingsError(NOTHING_LOADED)
         if at != self.choices.column:
             self.choose(
+                f"column {self.source.labels[at]}",
                 column=at,
                 off=frozenset(),
                 split=True,
@@ -483,9 +516,8 @@ class AuditState:
 
         def work() -> None:
             rows = open_run(journal, recorded)
-            self.set_source(Source("earlier run", rows.frame, (OF_EARLIER,)), "email")
+            self.set_source(Source("earlier run", rows.frame, (OF_EARLIER,)), None, "email")
             with self.lock:
-                self.given = None
                 self.choices = replace(self.choices, depth=parse_key(recorded.key)[0])
                 info = ResultInfo(
                     name="Earlier run",
@@ -544,37 +576,57 @@ class AuditState:
         ``refused 3`` is a column that says no, by its position.
         """
         self.require_idle()
-        by_name = {refused_name(at): at for at in self.source.refusals} if self.source else {}
-        if name in ("split", "merge", "suppress"):
-            self.choose(**{name: is_on})
+        word = "on" if is_on else "off"
+        refusals = self.source.refusals if self.source else {}
+        by_name = {refused_name(at): at for at in refusals}
+        if name in SWITCH_LABELS:
+            self.choose(f"{SWITCH_LABELS[name]} {word}", **{name: is_on})
         elif name in by_name:
-            chosen, column = self.choices.refused, frozenset((by_name[name],))
-            self.choose(refused=chosen | column if is_on else chosen - column)
+            at = by_name[name]
+            refused = self.choices.refused - {at}
+            if is_on:
+                refused |= {at}
+            what = "taken off" if is_on else "not taken off"
+            self.choose(f"{refusals[at].label} {what}", refused=refused)
         elif name in SAFE:
-            self.choose(off=self.choices.off - {name} if is_on else self.choices.off | {name})
+            off = self.choices.off - {name}
+            if not is_on:
+                off |= {name}
+            self.choose(f"{REPAIR_LABELS[name]} {word}", off=off)
         else:
             raise SettingsError(
-                f"{name!r} is not a repair; there are {', '.join((*SAFE, 'split', 'merge', 'suppress'))}"
+                f"{name!r} is not a repair; there are {', '.join((*SAFE, *SWITCH_LABELS))}"
             )
 
-    def accept_suggestion(self, number: int | None = None) -> None:
-        """Accept the likely typo with this number on the page, or all of them."""
+    def accept_typo(self, number: int) -> None:
+        """Accept the likely typos of a group on the page, or no longer, if all of them are accepted."""
         self.require_idle()
         if self.prepared is None:
             raise SettingsError(NOTHING_LOADED)
-        suggestions = self.prepared.tidy.suggestions
-        chosen = suggestions if number is None else [suggestions[number]]
-        self.work.spoken = f"{count_of(sum(each.rows for each in chosen), 'row')} corrected."
-        self.choose(
-            accepted=self.choices.accepted | {(each.written, each.meant) for each in chosen}
-        )
+        typos = self.prepared.tidy.typos
+        if not 0 <= number < len(typos):
+            raise SettingsError("this typo is not listed any more; choose one that is shown")
+        group = typos[number]
+        pairs = group.pairs
+        accepted = self.choices.accepted
+        if pairs <= accepted:
+            self.work.spoken = f"{group.typed} is as it was written."
+            self.choose(f"{group.typed} as it was written", accepted=accepted - pairs)
+            return
+        self.work.spoken = f"{count_of(group.rows, 'row')} corrected."
+        self.choose(f"{group.meant} for {group.typed}", accepted=accepted | pairs)
 
     def accept_all(self) -> None:
-        self.accept_suggestion()
-
-    def show_more(self) -> None:
-        self.shown_suggestions = min(self.shown_suggestions + 20, 50)
-        self.work.changed()
+        """Accept all likely typos."""
+        self.require_idle()
+        if self.prepared is None:
+            raise SettingsError(NOTHING_LOADED)
+        accepted = self.choices.accepted
+        for group in self.prepared.tidy.typos:
+            accepted |= group.pairs
+        rows = count_of(sum(group.rows for group in self.prepared.tidy.typos), "row")
+        self.work.spoken = f"{rows} corrected."
+        self.choose("all likely typos corrected", accepted=accepted)
 
     def suppress_pasted(self, text: str) -> None:
         if not text.strip():
@@ -592,12 +644,12 @@ class AuditState:
             found, identity = read_suppression(path, shown), id_of(path)[:16]
             self.suppressions[identity] = found
             self.work.say("tidy", "")
-            self.choose(suppression=identity, suppress=True)
+            self.choose(f"suppression list {shown}", suppression=identity, suppress=True)
 
         self.work.add("tidy", work, f"Reading {shown}…")
 
     def drop_suppression(self) -> None:
-        self.choose(suppression="")
+        self.choose("no suppression list", suppression="")
 
     # --- 3 check ------------------------------------------------------------------------------------------------------
 
@@ -605,7 +657,7 @@ class AuditState:
         self.require_idle()
         if depth not in DEPTHS:
             raise SettingsError(f"{depth!r} is not a check; there are {', '.join(DEPTHS)}")
-        self.choose(depth=depth)
+        self.choose(f"check {DEPTHS[depth][0]}", depth=depth)
 
     def set_refresh(self, is_on: bool) -> None:  # noqa: FBT001 - a switch of the page
         """Ask again about addresses without a clear answer in the next run."""
@@ -668,6 +720,7 @@ class AuditState:
 
     def start_check(self, limit: int | None = None) -> None:
         """Start a run, which submits at most `limit` addresses."""
+        self.is_read_again = False
         prepared, choices = self.prepare_now(), self.choices
         assert self.source is not None
         assert choices.column is not None
@@ -729,9 +782,8 @@ class AuditState:
                 check.say_end()
                 if self.result is not None and self.result.info.is_complete:
                     people = count_of(listing.counts.people, "person", "people")
-                    self.work.spoken = (
-                        f"Done. {people} can be mailed. {self.work.messages['check'][0]}"
-                    )
+                    words = mailed_words(self.result.info.depth)
+                    self.work.spoken = f"Done. {people} {words}. {self.work.messages['check'][0]}"
         with self.lock:
             check.end()
             self.work.busy["decide"] = ""
@@ -756,6 +808,8 @@ class AuditState:
         assert run is not None
         is_same = before is not None and before.info.made_from.column == info.made_from.column
         info = replace(info, when=datetime.now(UTC), is_complete=run.progress.state == "done")
+        if not info.is_complete and not listing.counts.people:
+            return  # nobody was found yet: zeros would look like a result
         self.result = Result(
             listing, info, before.looks() if before is not None and is_same else None
         )
@@ -776,23 +830,26 @@ class AuditState:
     def set_policy(self, name: str) -> None:
         if name not in self.policies:
             raise SettingsError(f"{name!r} is not a policy; there are {', '.join(self.policies)}")
-        self.choose(policy=name)
+        self.choose(f"policy {policy_name(name)}", policy=name)
 
-    def decide(self, rows: Sequence[int] | Rows, what: str) -> None:
-        """Decide about the people of some rows, by their positions."""
+    def decide(self, rows: Sequence[int] | Rows, what: str, about: str = "") -> None:
+        """Decide about the people of some rows, by their positions; `about` is what they are called."""
         chosen = self.choices
-        decided, accepted = decide(
-            self.require_result().listing, rows, what, chosen.decided, chosen.accepted
-        )
+        listing = self.require_result().listing
+        decided, accepted = decide(listing, rows, what, chosen.decided, chosen.accepted)
         self.work.spoken = "Decided."
-        self.choose(decided=decided, accepted=accepted)
+        if not about and len(rows) == 1:
+            about = listing.address_of(int(rows[0]))
+        about = about or count_of(len(rows), "row")
+        words = DECISION_LABELS.get(what, "As the policy says")
+        self.choose(f"{words}, {about}", decided=decided, accepted=accepted)
 
     def decide_shown(self, what: str) -> None:
         self.decide(self.require_result().found, what)
 
     def decide_domain(self, domain: str, what: str) -> None:
         """Decide about the people at a domain."""
-        self.decide(rows_of_domain(self.require_result().listing, domain), what)
+        self.decide(rows_of_domain(self.require_result().listing, domain), what, readable(domain))
 
     def download(self, which: str, kind: str) -> None:
         """Write rows, or a report, to a file for the browser; see `Result.rows_of`."""
@@ -801,7 +858,27 @@ class AuditState:
         name = file_name(self.stem(), which, kind)
 
         def work() -> None:
-            self.write(name, lambda path: result.save(which, rows, path, self.check.service()), by)
+            service, kept = self.check.service(), kept_words(self)
+            self.write(name, lambda path: result.save(which, rows, path, service, kept), by)
+
+        self.work.add("decide", work, f"Writing {name}…")
+
+    def download_for(self, service: str, which: str) -> None:
+        """Write the send list for the importer of a service, or (``drop``) who is to be taken off there."""
+        result, by = self.require_result(), self.asked_by
+        importer = find_importer(service)
+        if which not in ("send", "drop"):
+            raise SettingsError(f"{which!r} is not a file for {importer.label}")
+        ending = importer.name if which == "send" else f"{importer.name}-remove"
+        name = file_name(self.stem(), ending, "csv")
+
+        def work() -> None:
+            self.write(
+                name,
+                lambda path: save_for_service(result.listing, service, which, path),
+                by,
+                "done",
+            )
 
         self.work.add("decide", work, f"Writing {name}…")
 
@@ -809,11 +886,13 @@ class AuditState:
         """The beginning of the names of files."""
         return "emails" if self.source is None else self.source.stem()
 
-    def write(self, name: str, save: Callable[[Path], list[str]], by: str) -> None:
-        """Write a file for the page that asked for it."""
+    def write(
+        self, name: str, save: Callable[[Path], list[str]], by: str, kind: str = "warned"
+    ) -> None:
+        """Write a file for the page that asked for it; what to know about it is a message of a kind."""
         path = Path(tempfile.mkdtemp(dir=self.folder), name)
         remarks = save(path)
-        self.work.say("decide", " ".join(remarks), "warned" if remarks else "plain")
+        self.work.say("decide", " ".join(remarks), kind if remarks else "plain")
         path.chmod(0o600)
         self.on_file(name, path, by)
         self.work.spoken = f"{name} is being downloaded."
@@ -843,7 +922,7 @@ class AuditState:
     def remove_bounced(self) -> None:
         """Take people who do not exist off the list."""
         if (bounced := self.require_result().bounced) is not None:
-            self.decide(bounced.gone, "remove")
+            self.decide(bounced.gone, "remove", "mailboxes that do not exist")
 
     def set_complete(self, *, is_on: bool) -> None:
         """Say whether all bounces have come."""
@@ -875,12 +954,23 @@ class AuditState:
             self.work.spoken = wave.text
             if len(wave.rows):
                 keys = result.listing.keys_of(wave.rows)
-                self.choose(waved=before.put(keys, wave.number, {wave.number: wave.planned_at}))
+                waved = before.put(keys, wave.number, {wave.number: wave.planned_at})
+                self.choose(f"wave {wave.number}", waved=waved)
                 self.set_complete(is_on=False)  # its own bounces are still to come
                 name = file_name(self.stem(), f"wave-{wave.number}", kind)
                 self.write(name, lambda path: result.save("send", wave.rows, path, ""), by)
 
         self.work.add("decide", work, "Choosing the rows of the next wave…")
+
+
+def kept_words(state: AuditState) -> str:
+    """How long clear answers are kept; empty if they are not."""
+    options = state.check.options(state.choices.depth)
+    if options.journal is None:
+        return ""
+    if state.session is None and state.folder in Path(options.journal).parents:
+        return "until this kernel ends"
+    return f"for {duration_words(options.settings.max_age)}"
 
 
 def refused_name(at: int) -> str:

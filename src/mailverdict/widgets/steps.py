@@ -30,6 +30,7 @@ from ..frames.explode import explode
 from ..frames.planning import plan_addresses
 from ..frames.reading import name_standing, with_column
 from ..frames.suppress import SuppressionList
+from ..model.address import lower_domain
 from ..model.arrow import one_array, replace_where, texts_where, to_bools
 from ..model.words import count_of
 from ..repair.repair import ACCEPTED, MAX_CELL, REPAIRS, repair_cell
@@ -75,6 +76,16 @@ class Suggestion:
     rows: int
 
 
+@dataclass(frozen=True, slots=True)
+class Typo:
+    """Suggestions with the same mistake: a domain that was typed, or a whole text."""
+
+    typed: str
+    meant: str
+    pairs: frozenset[Pair]
+    rows: int
+
+
 class TidyColumn:
     """What was found in the cells of a column."""
 
@@ -116,7 +127,7 @@ class TidyColumn:
             Suggestion(pair[0], pair[2], int(count))
             for pair, count in zip(split, counts, strict=True)
         ]
-        self.by_frequency = np.argsort(-counts, kind="stable").tolist()
+        self.typos = group_typos(self.suggestions)
 
     def repaired_rows(self, name: str) -> int:
         """How many rows a repair changes."""
@@ -143,12 +154,6 @@ class TidyColumn:
     @staticmethod
     def shown(text: str) -> str:
         return short_text(text, LONGEST_EXAMPLE)
-
-    def is_accepted(self, choices: Choices) -> Flags:
-        """Which of the distinct suggestions are accepted."""
-        return np.array(
-            [(each.written, each.meant) in choices.accepted for each in self.suggestions], np.bool_
-        )
 
     def accepted_rows(self, choices: Choices) -> npt.NDArray[np.int64]:
         """Rows whose suggestion is accepted, and that have the repairs which it needs."""
@@ -200,6 +205,28 @@ class TidyColumn:
         """The mailbox of each row of the frame, after the repairs that were chosen."""
         distinct = read["clean"].dictionary_encode()
         return find_mailboxes(distinct.dictionary).take(distinct.indices)
+
+
+def group_typos(suggestions: Sequence[Suggestion]) -> list[Typo]:
+    """Suggestions by the domain that was typed, most rows first.
+
+    >>> pairs = [("ada@gmial.com", "ada@gmail.com"), ("bob@GMIAL.com", "bob@gmail.com")]
+    >>> group_typos([Suggestion(written, meant, 1) for written, meant in pairs])[0].rows
+    2
+    """
+    groups: dict[Pair, list[Suggestion]] = {}
+    for suggestion in suggestions:
+        local, _, domain = suggestion.written.rpartition("@")
+        meant_local, _, meant = suggestion.meant.rpartition("@")
+        key = lower_domain(domain), lower_domain(meant)
+        if local != meant_local or key[0] == key[1]:
+            key = suggestion.written, suggestion.meant
+        groups.setdefault(key, []).append(suggestion)
+    typos = []
+    for (typed, meant), group in groups.items():
+        pairs = frozenset((each.written, each.meant) for each in group)
+        typos.append(Typo(typed, meant, pairs, sum(each.rows for each in group)))
+    return sorted(typos, key=lambda typo: -typo.rows)
 
 
 def accepted_texts(texts: pa.StringArray, choices: Choices) -> pa.StringArray:

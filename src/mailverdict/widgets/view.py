@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from ..files.compression import COMPRESSIONS
 from ..files.readers import KINDS as FILE_KINDS
 from ..frames.results import BUCKETS, WAITING
+from ..model.arrow import to_bools
 from ..model.words import (
     ACTIONS,
     DECISIONS,
@@ -22,6 +22,7 @@ from ..model.words import (
     reason_label,
 )
 from ..reports.wording import CHECKS
+from ..table.importers import importers
 from ..theme import LABELS
 from .check import describe_plan, describe_progress, next_day
 from .choices import Pair, describe_to_check, find_typos
@@ -32,21 +33,26 @@ from .mailing import SAMPLE, is_worth_a_sample
 from .result import Result, describe_run
 from .session import Given, KeptAudit
 from .source import ENCODINGS, Source, readable, short_text
-from .state import SECTIONS, AuditState, refused_name
+from .state import SECTIONS, AuditState, kept_words, refused_name
 from .steps import SAFE, Prepared, TidyColumn
 from .wording import (
+    DECISION_LABELS,
     DEPTHS,
+    PENDING_LABELS,
     VERDICT_LABELS,
     date_text,
     describe_actions,
     describe_headline,
     describe_policies,
     duration_words,
+    mailed_words,
 )
 
 LONGEST = 600
 MAX_COLUMNS = 300
 MAX_VALUES = 12  # of a facet
+MAX_SHOWN_TYPOS = 50
+MAX_UNDO = 12  # choices that are listed to take back
 PREVIEW_ROWS, PREVIEW_COLUMNS, LONGEST_PREVIEW = 5, 8, 80
 FACET_LABELS = {
     "verdict": "Verdict",
@@ -87,15 +93,16 @@ def snapshot_page(state: AuditState) -> dict[str, Any]:
         "primary": primary_of(state),
         "said": short_text(state.work.spoken, LONGEST),
         "open": {
-            "list": not is_loaded,
-            "tidy": is_loaded and not is_over and not state.check.is_running,
+            "list": not is_loaded or state.is_read_again,
+            "tidy": False,  # what is on by default needs no attention
             "check": is_loaded and not is_over,
             "decide": state.result is not None,
         },
         "can": {"tidy": is_loaded, "check": is_loaded, "decide": state.result is not None},
         "running": state.check.is_running,
-        "can_undo": bool(state.past),
-        "can_redo": bool(state.future),
+        "undo": [short_text(what, 80) for _, what in state.past[: -MAX_UNDO - 1 : -1]],
+        "redo": short_text(state.future[-1][1], 80) if state.future else "",
+        "line": line_part(state),
         "kept": [
             kept_part(each)
             for each in state.kept
@@ -129,6 +136,42 @@ def primary_of(state: AuditState) -> str:
         if is_short or (state.plan is None and state.work.messages["check"][1] == "failed")
         else "verify"
     )
+
+
+def line_part(state: AuditState) -> dict[str, Any] | None:
+    """The line that stays in sight: where the list is, and the one button that comes first."""
+    primary = primary_of(state)
+    check, plan, button = state.check, state.plan, button_of(state)
+    if primary == "choose":
+        return None
+    if primary == "pause":
+        text = "Starting…"
+        if check.progress is not None:
+            progress = describe_progress(check.progress, check.rate)
+            text = f"{progress['percent']} · {progress['label']}"
+        is_pausing = check.state == "pausing"
+        label = "Pausing…" if is_pausing else "Pause"
+        return {"text": text, "label": label, "enabled": not is_pausing, "why": ""}
+    if primary in ("send", "everything"):
+        assert state.result is not None
+        counts = state.result.listing.counts
+        sent = counts.actions["send"]
+        if primary == "everything":
+            text = "Nobody can be mailed"
+            return {"text": text, "label": "Download everything", "enabled": True, "why": ""}
+        text = f"{count_of(counts.people, 'person', 'people')}, {count_of(sent, 'row')}"
+        return {"text": text, "label": "Download send list", "enabled": True, "why": ""}
+    if primary == "plan":
+        is_short = state.is_out_of_quota()
+        text = "Today's quota is used up" if is_short else "The cost is not known"
+        label = "Look at the quota again" if is_short else "Try again"
+        return {"text": text, "label": label, "enabled": True, "why": ""}
+    text = "Working out the cost…"
+    if plan is not None:
+        text = f"{count_of(plan.to_submit, 'address')} to check"
+        if not plan.to_submit:
+            text = "All answers are known"
+    return {"text": text, **button}
 
 
 # --- 1 list ---------------------------------------------------------------------------------------------------------
@@ -222,6 +265,7 @@ def snapshot_tidy(state: AuditState) -> dict[str, Any]:
         return {
             "summary": "",
             "items": [],
+            "questions": [],
             "suggestions": None,
             "suppression": None,
             "is_ready": False,
@@ -232,6 +276,7 @@ def snapshot_tidy(state: AuditState) -> dict[str, Any]:
         "is_ready": True,
         "summary": tidy_summary(state, prepared) or "nothing to repair",
         "items": tidy_items(state, prepared),
+        "questions": tidy_questions(state),
         "suggestions": suggestion_part(state, prepared.tidy),
         "nothing": f"{count_of(nothing, 'cell')} {verb} no address that can be read."
         if nothing
@@ -256,15 +301,35 @@ def suppression_found(state: AuditState, prepared: Prepared) -> str:
 def tidy_summary(state: AuditState, prepared: Prepared) -> str:
     """The step in one line."""
     base, tidy, choices = prepared.base, prepared.tidy, state.choices
-    parts = [
-        (tidy.count_repaired(choices), "cell", "repaired"),
-        (len(tidy.accepted_rows(choices)), "typo", "corrected"),
-        (base.added_rows if choices.split else 0, "row", "added"),
-        (prepared.repeated if choices.merge else 0, "duplicate", "taken out"),
-        (prepared.suppressed if choices.suppress else 0, "row", "suppressed"),
-        (prepared.refused, "row", "taken off by a column that says no"),
-    ]
-    return " · ".join(f"{count_of(number, noun)} {what}" for number, noun, what in parts if number)
+    parts = []
+    repaired = tidy.count_repaired(choices)
+    if repaired:
+        ways = [name for name in SAFE if name not in choices.off and base.repaired_rows(name)]
+        in_ways = f" in {len(ways)} ways" if len(ways) > 1 else ""
+        parts.append(f"{count_of(repaired, 'cell')} repaired{in_ways}")
+    corrected = len(tidy.accepted_rows(choices))
+    if corrected:
+        parts.append(f"{count_of(corrected, 'typo')} corrected")
+    several = len(base.several_rows)
+    if several and choices.split:
+        parts.append(f"{several:,} with several addresses")
+    if prepared.repeated and choices.merge:
+        parts.append(f"{count_of(prepared.repeated, 'repeat')}")
+    if prepared.suppressed and choices.suppress:
+        parts.append(f"{prepared.suppressed:,} suppressed")
+    if prepared.refused:
+        parts.append(f"{count_of(prepared.refused, 'row')} taken off")
+    likely = sum(typo.rows for typo in tidy.typos if not typo.pairs <= choices.accepted)
+    if likely:
+        parts.append(f"{count_of(likely, 'likely typo')}")
+    return " · ".join(parts)
+
+
+def tidy_questions(state: AuditState) -> list[dict[str, Any]]:
+    """What only a person can say, and has not said yes to: columns that say no."""
+    if state.check.is_running or state.result is not None:
+        return []
+    return [each for each in refused_items(state) if not each["on"]]
 
 
 def tidy_items(state: AuditState, prepared: Prepared) -> list[dict[str, Any]]:
@@ -355,28 +420,31 @@ def item(
 
 
 def suggestion_part(state: AuditState, tidy: TidyColumn) -> dict[str, Any] | None:
-    """Likely typos, the most frequent first."""
-    if not tidy.suggestions:
+    """Likely typos by domain, the most frequent first."""
+    if not tidy.typos:
         return None
-    accepted = tidy.is_accepted(state.choices)
-    order = tidy.by_frequency[: state.shown_suggestions]
-    shown = [
-        {
-            "id": at,
-            "before": short_text(tidy.suggestions[at].written, 120),
-            "after": short_text(tidy.suggestions[at].meant, 120),
-            "rows": count_of(tidy.suggestions[at].rows, "row"),
-            "accepted": bool(accepted[at]),
-        }
-        for at in order
-    ]
-    left = [each for each, is_done in zip(tidy.suggestions, accepted, strict=True) if not is_done]
+    accepted = state.choices.accepted
+    shown = []
+    left = 0
+    for number, typo in enumerate(tidy.typos):
+        is_accepted = typo.pairs <= accepted
+        if not is_accepted:
+            left += typo.rows
+        if number < MAX_SHOWN_TYPOS:
+            shown.append(
+                {
+                    "id": number,
+                    "before": short_text(typo.typed, 120),
+                    "after": short_text(typo.meant, 120),
+                    "rows": count_of(typo.rows, "row"),
+                    "accepted": is_accepted,
+                }
+            )
     return {
-        "count": count_of(sum(each.rows for each in tidy.suggestions), "row"),
-        "left": count_of(sum(each.rows for each in left), "row") if left else "",
+        "count": count_of(sum(typo.rows for typo in tidy.typos), "row"),
+        "left": count_of(left, "row") if left else "",
         "items": shown,
-        "more": min(len(tidy.suggestions), 50) - len(shown),
-        "hidden": max(0, len(tidy.suggestions) - 50),
+        "hidden": max(0, len(tidy.typos) - MAX_SHOWN_TYPOS),
     }
 
 
@@ -385,7 +453,7 @@ def suggestion_part(state: AuditState, tidy: TidyColumn) -> dict[str, Any] | Non
 
 def snapshot_check(state: AuditState) -> dict[str, Any]:
     """How deep, what it costs, how far it is."""
-    planned, progress = state.planned, state.check.progress
+    planned = state.planned
     plan = None if planned is None else planned.plan
     button = button_of(state)
     addresses = (
@@ -404,12 +472,10 @@ def snapshot_check(state: AuditState) -> dict[str, Any]:
         "plan": planned and describe_plan(planned, state.check.rates.get(state.choices.depth)),
         "can_refresh": state.has_known and (state.check.is_refreshing or not can_ask_again(state)),
         "is_refreshing": state.check.is_refreshing,
-        "notices": [short_text(each, LONGEST) for each in state.notices()[:3]],
+        "notices": notices_part(state),
         "running": state.check.is_running,
         "state": state.check.state,
-        "progress": None
-        if progress is None
-        else describe_progress(progress, state.check.rate, addresses),
+        "progress": progress_part(state, addresses),
         "button": button,
         "sample": sample_part(state),
     }
@@ -420,6 +486,24 @@ def snapshot_check(state: AuditState) -> dict[str, Any]:
             f"Today's quota is used up. Press {button['label']} after 00:00 UTC ({duration_words(wait)} from now)."
         )
     return shown
+
+
+def notices_part(state: AuditState) -> list[str]:
+    """What is to be known before the check; after one that failed its own message says it."""
+    if state.work.messages["check"][1] == "failed":
+        return []
+    return [short_text(notice, LONGEST) for notice in state.notices()[:3]]
+
+
+def progress_part(state: AuditState, addresses: int | None) -> dict[str, Any] | None:
+    """How far the run is; no pace and no time left while the service does not answer."""
+    check = state.check
+    if check.progress is None:
+        return None
+    part = describe_progress(check.progress, check.rate, addresses)
+    if check.is_silent:
+        part |= {"rate": "", "left": "", "slow": "", "message": ""}
+    return part
 
 
 def sample_part(state: AuditState) -> dict[str, Any]:
@@ -435,8 +519,17 @@ def sample_part(state: AuditState) -> dict[str, Any]:
     return {
         "label": f"Check {SAMPLE} first" if is_worth and not is_current else "",
         "running": state.is_sampling,
-        "table": found[1] if found is not None and is_current else None,
+        "table": sample_table(state) if is_current else None,
     }
+
+
+def sample_table(state: AuditState) -> dict[str, Any] | None:
+    """What to expect; once the list is checked whole, that is said beside the result."""
+    if state.sample is None:
+        return None
+    if state.result is not None and state.is_result_current() and state.result.info.is_complete:
+        return None
+    return state.sample[1]
 
 
 def check_summary(state: AuditState) -> str:
@@ -454,22 +547,24 @@ def check_summary(state: AuditState) -> str:
 def button_of(state: AuditState) -> dict[str, Any]:
     """The button that starts or goes on, and why it cannot be pressed."""
     is_part = state.check.state in ("stopped", "cancelled", "failed")
-    is_current = (
-        state.check.info is not None and state.check.info.made_from == state.choices.for_check()
-    )
+    info = state.check.info
+    is_current = info is not None and info.made_from == state.choices.for_check()
     if is_part and is_current and state.can_resume():
         label = "Resume"
     elif is_part and is_current:
         label = "Start again"
     else:
         label = "Verify again" if state.result is not None else "Verify"
-    ready = (
-        state.plan is not None
-        and state.prepared is not None
-        and not state.check.is_running
-        and not state.is_sampling
-    )
-    return {"label": label, "enabled": ready and not state.is_out_of_quota()}
+    why = ""
+    if state.check.is_running:
+        why = "the check is running"
+    elif state.is_sampling:
+        why = "a sample is being checked"
+    elif state.plan is None or state.prepared is None:
+        why = "the cost is not known yet"
+    elif state.is_out_of_quota():
+        why = "today's quota is used up"
+    return {"label": label, "enabled": not why, "why": why}
 
 
 def can_ask_again(state: AuditState) -> bool:
@@ -501,13 +596,14 @@ def snapshot_decide(state: AuditState) -> dict[str, Any]:
     left_out = listing.columns_left_out()
     return {
         "is_ready": True,
-        "summary": f"{count_of(listing.counts.people, 'person', 'people')} can be mailed",
+        "summary": f"{count_of(listing.counts.people, 'person', 'people')} {mailed_words(info.depth)}",
         "title": f"{info.name} · column {info.column}",
         "check": f"{CHECKS[ValidationType(info.depth)]}, by {info.backend}, {date_text(info.when)}",
         "outdated": "From the earlier setting: verify again to apply what you changed."
         if not state.is_result_current()
         else "",
-        **describe_headline(listing.counts),
+        **describe_headline(listing.counts, info.depth),
+        "forecast": forecast_text(state, result),
         "means": DEPTHS[info.depth][2],
         "unclear": unclear_text(state, listing),
         "can_ask_again": can_ask_again(state),
@@ -528,7 +624,10 @@ def snapshot_decide(state: AuditState) -> dict[str, Any]:
         ],
         "table": {"first": first, "total": len(found), "rows": shown},
         "left_out": f"{count_of(left_out, 'more column')} in the file." if left_out else "",
+        "address": result.address(),
         "formats": list(KINDS),
+        "services": services_part(listing),
+        "people": count_of(listing.counts.people, "person", "people"),
         "comparison": result.comparison,
         "operators": result.operators,
         "origins": result.origins and result.origins.to_json(listing, result.grouped_by),
@@ -540,6 +639,7 @@ def snapshot_decide(state: AuditState) -> dict[str, Any]:
             "can_resume": result.wave.can_resume,
         },
         "decided": decided_part(listing),
+        "decide_shown": decide_shown_part(result),
         "typos": find_typos(listing),
         "to_check": to_check(state, listing),
     }
@@ -567,6 +667,43 @@ def decided_part(listing: Listing) -> dict[str, int]:
     return {**found, "total": sum(found.values())}
 
 
+def services_part(listing: Listing) -> list[dict[str, str]]:
+    """The services for whose importer the send list can be made, and what both files hold."""
+    parts = []
+    for importer in importers().values():
+        identifier = importer.find_identifier(listing.own_labels(), listing.column)
+        by = importer.address
+        if identifier is not None:
+            by = f"{readable(str(identifier))} and {by}"
+        means = f"{by}, and nothing else."
+        removed = f"Removed and suppressed people: {importer.remove}."
+        parts.append(
+            {"id": importer.name, "label": importer.label, "means": means, "removed": removed}
+        )
+    return parts
+
+
+def decide_shown_part(result: Result) -> list[dict[str, Any]]:
+    """What can be decided about all rows that are shown, and why not."""
+    listing, found = result.listing, result.found
+    can = {
+        "send": bool(listing.has_address[found].any()),
+        "remove": bool(len(found)),
+        "suggestion": bool((listing.pair[found] >= 0).any()),
+    }
+    why = {
+        "send": "none of these rows holds an address",
+        "remove": "no row is shown",
+        "suggestion": "none of these rows has a suggestion",
+    }
+    buttons = []
+    for name, label in DECISION_LABELS.items():
+        if name == "suggestion" and not listing.pairs:
+            continue
+        buttons.append({"id": name, "label": label, "why": "" if can[name] else why[name]})
+    return buttons
+
+
 def to_check(state: AuditState, listing: Listing) -> dict[str, str] | None:
     """What it costs to verify the suggestions that were chosen; None where there are none."""
     plan = state.plan
@@ -586,42 +723,60 @@ def unclear_text(state: AuditState, listing: Listing) -> str:
     """Which rows need another try, how, when and at what cost."""
     counts, wait = listing.counts.buckets, listing.seconds_to_wait()
     parts = []
-    if unanswered := listing.count_unclear() - counts["error"]:
-        parts.append(f"{count_of(unanswered, 'row')} had no clear answer{' yet' if wait else ''}.")
+    unclear = listing.count_unclear()
+    addresses = listing.count_unclear_addresses() if unclear else 0
+    if unknown := counts["unknown"]:
+        yet = " yet" if wait else ""
+        verb = "row has" if unknown == 1 else "rows have"
+        parts.append(f"{unknown:,} {verb} no clear answer{yet}: they are Unknown.")
+    if several := unknown + counts["error"] - unclear:
+        parts.append(f"{count_of(several, 'cell')} of them with several addresses: see step 2.")
     if counts["error"]:
         parts.append(f"The check of {count_of(counts['error'], 'row')} failed.")
     when = f", best in {duration_words(wait)}" if wait else ""
     if can_ask_again(state):
-        options = state.check.options(state.choices.depth)
-        is_lasting = (
-            state.session is not None or state.folder not in Path(options.journal or "").parents
-        )
-        kept = (
-            f"for {duration_words(options.settings.max_age)}"
-            if is_lasting
-            else "until this kernel ends"
-        )
+        these = "the one address" if addresses == 1 else f"the {addresses:,} different addresses"
+        kept = kept_words(state)
         parts.append(
-            f"“Ask again” checks only these{when}. Clear answers are kept {kept} and cost nothing."
+            f"“Ask again” checks only {these} behind them{when}. "
+            f"Clear answers are kept {kept} and cost nothing."
         )
         if state.plan is not None and state.plan.daily_limit is not None:
-            parts.append(
-                f"It costs up to {count_of(listing.count_unclear(), 'address')} of the quota."
-            )
-    elif listing.count_unclear() and not state.can_resume():
+            parts.append(f"It costs up to {count_of(addresses, 'address')} of the quota.")
+    elif unclear and not state.can_resume():
         parts.append(f"Verify again{when}: no answer is kept, so all rows are checked again.")
     if left := listing.count_left():
         parts.append(f"{count_of(left, 'row')} not checked yet.")
     return " ".join(parts)
 
 
+def forecast_text(state: AuditState, result: Result) -> str:
+    """What a sample let expect of the list, beside what was found."""
+    if state.sample is None or not result.info.is_complete:
+        return ""
+    choices, sample = state.sample
+    prepared = state.prepared
+    if choices != result.info.made_from or prepared is None:
+        return ""
+    read = prepared.read
+    is_asked = np.ones(len(read), np.bool_)
+    if "wanted" in read.schema.names:
+        is_asked = to_bools(read["wanted"])
+    if len(is_asked) != len(result.listing.rows):
+        return ""
+    valid = result.listing.count_valid(is_asked)
+    found = percent(valid, int(np.count_nonzero(is_asked)))
+    return f"By the sample {sample['valid']} valid were expected; {found} were found."
+
+
 def picture(listing: Listing) -> list[dict[str, Any]]:
     """The verdicts as parts of a bar; each filters the table."""
     counts, rows = listing.counts.buckets, max(len(listing.rows), 1)
+    labels = verdict_labels(listing)
     return [
         {
             "id": name,
-            "label": VERDICT_LABELS[name],
+            "label": labels[name],
             "count": f"{counts[name]:,}",
             "percent": percent(counts[name], rows),
             "share": counts[name] / rows,
@@ -632,6 +787,12 @@ def picture(listing: Listing) -> list[dict[str, Any]]:
     ]
 
 
+def verdict_labels(listing: Listing) -> dict[str, str]:
+    """The verdicts, and what rows without one are."""
+    pending = PENDING_LABELS[listing.count_left() > 0]
+    return {**VERDICT_LABELS, "pending": pending}
+
+
 def facet_part(listing: Listing, name: str) -> dict[str, Any] | None:
     """The values of a facet with counts and bars; None where there is nothing to choose."""
     counts = listing.count(name)
@@ -639,6 +800,8 @@ def facet_part(listing: Listing, name: str) -> dict[str, Any] | None:
         return None
     largest = max(counts.values()) or 1
     label_of: Callable[[str], str] = LABELERS.get(name, lambda value: value)
+    if name == "verdict":
+        label_of = verdict_labels(listing).__getitem__
     shown = list(counts.items())[:MAX_VALUES]
     shown += [
         (value, counts.get(value, 0))
@@ -665,7 +828,6 @@ def facet_part(listing: Listing, name: str) -> dict[str, Any] | None:
 
 
 LABELERS: dict[str, Callable[[str], str]] = {
-    "verdict": lambda value: VERDICT_LABELS.get(value, value),
     "action": lambda value: LABELS[value] if value in ACTIONS else value,
     "reason": reason_label,
     "repaired": lambda value: REPAIR_LABELS.get(value, value),

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from ..errors import ResolverError, TransportError
 from ..frames.policy import Policy
 from ..model.words import ValidationType, Verdict, count_of, percent, reason_label
 from ..reports.counts import Counts
@@ -41,6 +42,15 @@ DEPTHS: dict[str, tuple[str, str, str]] = {
         "Valid: the mailbox exists and no problem was found.",
     ),
 }
+# What is not known of those who may be mailed.
+LIMITS: dict[str, str] = {
+    ValidationType.REGEX: "form checked; domains and mailboxes not asked: expect bounces",
+    ValidationType.MX: "domain checked; mailboxes not asked: some will bounce",
+    ValidationType.MX_BLACKLIST: (
+        "domain checked, on no blacklist; mailboxes not asked: some will bounce"
+    ),
+    ValidationType.SMTP: "",
+}
 # What a policy does, for a check of mailboxes and for any other: only the first has reasons such as a shared mailbox.
 POLICY_LABELS = {
     "balanced": (
@@ -51,10 +61,25 @@ POLICY_LABELS = {
     "lenient": ("Lenient: send shared mailboxes, too", "Lenient: do not review likely typos"),
 }
 MAX_MOVES = 3
+# Switches of the step "Tidy" besides the repairs.
+SWITCH_LABELS = {
+    "split": "Several addresses in a cell",
+    "merge": "Duplicates",
+    "suppress": "On your suppression list",
+}
+# What is decided by hand.
+DECISION_LABELS = {
+    "send": "Send anyway",
+    "remove": "Remove",
+    "suggestion": "Use the suggestion",
+}
 # Verdicts, and the states of rows without one.
 VERDICT_LABELS = {
-    name: LABELS[name] for name in (*map(str, Verdict), "error", "pending", "missing")
+    **{name: LABELS[name] for name in (*map(str, Verdict), "error", "missing")},
+    "pending": "Not checked",
 }
+# The same for all rows of a result: those that are removed anyway are never checked.
+PENDING_LABELS = {True: "Not checked yet", False: "Removed unchecked"}
 
 
 def marks() -> dict[str, dict[str, str]]:
@@ -63,6 +88,17 @@ def marks() -> dict[str, dict[str, str]]:
         name: {"shape": MARKS[mark].shape, "sign": MARKS[mark].sign}
         for name, mark in MARK_OF.items()
     }
+
+
+def policy_name(name: str) -> str:
+    """The name of a policy as the page shows it.
+
+    >>> policy_name("strict"), policy_name("mine")
+    ('Strict', 'mine')
+    """
+    if name in POLICY_LABELS:
+        return POLICY_LABELS[name][0].partition(":")[0]
+    return readable(name)
 
 
 def duration_words(seconds: float) -> str:
@@ -103,12 +139,50 @@ def sentence(message: str) -> str:
     return message if message.endswith((".", "!", "?", "…")) else f"{message}."
 
 
-def describe_headline(counts: Counts) -> dict[str, str]:
-    """The figure that the result is about: the different people who can be mailed, and how many rows that is."""
+def mailed_words(depth: str) -> str:
+    """How sure it is that the people of a result can be mailed, by how deep it was checked."""
+    return "can be mailed" if depth == ValidationType.SMTP else "may be mailed"
+
+
+def describe_headline(counts: Counts, depth: str) -> dict[str, str]:
+    """The figure that the result is about, what is not known about it, and how many rows that is."""
     sent, who = counts.actions["send"], "person" if counts.people == 1 else "people"
     share = percent(sent, counts.rows)
-    text = f"{who} can be mailed, in {sent:,} of {count_of(counts.rows, 'row')} ({share})"
-    return {"headline": f"{counts.people:,}", "headline_text": text}
+    return {
+        "headline": f"{counts.people:,}",
+        "headline_text": f"{who} {mailed_words(depth)}",
+        "headline_limits": LIMITS[depth],
+        "headline_rows": f"in {sent:,} of {count_of(counts.rows, 'row')} ({share})",
+    }
+
+
+def plain_words(error: Exception) -> str:
+    """An error as a sentence for a person who did not write the program; details in brackets.
+
+    >>> plain_words(ResolverError("192.0.2.1:53 gave no answer. Use LocalBackend(resolver=...)"))
+    'This computer has no connection to the internet, or its network does not let it look up domains.'
+    >>> plain_words(ResolverError("192.0.2.1:53 gives no MX records for gmail.com, which is false"))
+    'This network gives false answers about domains, as one does that asks for a login first.'
+    >>> plain_words(TransportError("GET https://x.example/quota: connection refused"))
+    'The verification service does not answer (GET https://x.example/quota: connection refused).'
+    """
+    if isinstance(error, ResolverError):
+        return plain_notice(str(error), always=True)
+    if isinstance(error, TransportError):
+        return f"The verification service does not answer ({str(error).rstrip('.')})."
+    return sentence(str(error))
+
+
+def plain_notice(notice: str, *, always: bool = False) -> str:
+    """What is wrong with the resolver, without the settings of a program; other notices as they are."""
+    if "which is false" in notice:
+        return "This network gives false answers about domains, as one does that asks for a login first."
+    if always or "LocalBackend(" in notice or "audit_host()" in notice:
+        return (
+            "This computer has no connection to the internet, or its network does not let it look "
+            "up domains."
+        )
+    return sentence(notice)
 
 
 def describe_actions(counts: Counts) -> list[dict[str, Any]]:

@@ -284,7 +284,7 @@ function connectToServer() {
     click(`/file/${ticket}`, name);
   }
 
-  return { connect, act, upload, save };
+  return { connect, act, upload, save, hasAddress: true };
 }
 
 // The lines of a stream as values, until it ends, or is silent for too long. False if the key is refused.

@@ -7,6 +7,8 @@ import { STEPS } from "./steps.js";
 
 // Of the purpose of a file, where the step has another name.
 const STEP_OF = { suppress: "tidy", save: "decide", compare: "decide", bounces: "decide" };
+// Why a step cannot be opened yet.
+const LOCKED = { tidy: "when there is a list", check: "when there is a list", decide: "when the list is verified" };
 let instances = 0;
 
 // The widget of a notebook.
@@ -25,6 +27,7 @@ function Page({ id, connection }) {
   const [status, setStatus] = useState(CONNECTED);
   const [waiting, setWaiting] = useState(0);
   const [paste, setPaste] = useState({});
+  const [saveAs, setSaveAs] = useState({ format: "csv", service: "" });
   const files = useFiles(connection);
   const steps = useSteps(root, id, sections.page);
   useLayoutEffect(
@@ -64,12 +67,15 @@ function Page({ id, connection }) {
     isWaiting: waiting > 0,
     paste,
     setPaste,
+    saveAs,
+    setSaveAs,
     act,
     upload,
     goTo: steps.goTo,
     // After the next drawing: what gets the focus may not be there yet.
     focusOn: (name) => setTimeout(() => root.current?.querySelector(`#${id}-${name}`)?.focus()),
   };
+  useAddress(connection.hasAddress, sections.decide, act);
   const canTake = !status.isLost && !page?.running; // also before the page knows its state
   const drop = useDrop(canTake, (file) => upload(file, "list"));
   const onPaste = (event) => {
@@ -88,39 +94,94 @@ function Page({ id, connection }) {
   return html`<${Audit.Provider} value=${app}>
     <div ref=${root} class=${drop.isOver ? "mv-audit mv-over" : "mv-audit"} data-lm-suppress-shortcuts="true"
       ...${drop.handlers} onPaste=${onPaste} onfocusin=${onFocus}>
+      <p class="mv-name"><strong>mailverdict</strong> finds out which e-mail addresses of a list can be mailed, and why the others cannot.</p>
       ${status.text && html`<div class="mv-lost"><${Notice} kind="failed" role="alert">${status.text}<//></div>`}
       ${files.failed?.purpose === "page" && html`<${Notice} kind="failed" role="alert">${files.failed.text}<//>`}
       ${list && STEPS.map((step, at) => html`<${Step} key=${step.name} ...${step} number=${at + 1} steps=${steps} />`)}
+      ${list && html`<${NextStep} />`}
       <div class="mv-hidden" role="status" aria-live="polite">${page?.said}</div>
     </div>
   <//>`;
 }
 
-function Step({ name, title, number, view, steps }) {
+// The line that stays in sight: where the list is, and the button that comes first. A second click of a double click was
+// meant for the button that was there before.
+function NextStep() {
+  const { page, decide, isWaiting, saveAs, act } = useAudit();
+  const { line, primary } = page;
+  if (!line) return null;
+  const service = decide.services?.find((each) => each.id === saveAs.service);
+  const press = {
+    verify: () => act("verify"),
+    pause: () => act("pause"),
+    plan: () => act("make_plan_again"),
+    send: () =>
+      service ? act("download_for", { service: service.id, which: "send" }) : act("download", { which: "send", kind: saveAs.format }),
+    everything: () => act("download", { which: "everything", kind: saveAs.format }),
+  }[primary];
+  const off = !line.enabled || (primary === "verify" && isWaiting) || (["send", "everything"].includes(primary) && decide.busy);
+  const label = primary === "send" && service ? `${line.label} for ${service.label}` : line.label;
+  return html`<div class="mv-next" role="region" aria-label="Next">
+    <span class="mv-next-text">${line.text}</span>
+    ${line.why && html`<span class="mv-soft">${line.why}</span>`}
+    <${Button} class="mv-button mv-primary" disabled=${off} why=${line.why} onClick=${(event) => event.detail < 2 && press()}>${label}<//>
+  </div>`;
+}
+
+function Step({ name, title, number, view, folded, steps }) {
   const { id, page, failed, ...app } = useAudit();
-  const { summary } = app[name];
+  const { summary, busy, message, kind } = app[name];
   const can = name === "list" || page.can[name];
   const isOpen = can && steps.isOpen(name);
   const isDone = can && !isOpen && summary;
   const failure = failed && (STEP_OF[failed.purpose] ?? failed.purpose) === name ? failed.text : "";
   const toggle = () => (isOpen ? steps.fold(name) : steps.open(name));
+  const isSaid = can && !isOpen && message && ["failed", "warned"].includes(kind);
   return html`<section id=${`${id}-${name}`} class=${`mv-step${isOpen ? " mv-open" : ""}${can ? "" : " mv-locked"}`}
     aria-labelledby=${`${id}-${name}-title`}>
     <h3 class="mv-step-head">
-      <${Button} local id=${`${id}-${name}-title`} class="mv-step-button" disabled=${!can}
+      <${Button} local id=${`${id}-${name}-title`} class="mv-step-button" disabled=${!can} why=${LOCKED[name]}
         aria-expanded=${String(isOpen)} onClick=${toggle}>
         <span class=${isDone ? "mv-number mv-done" : "mv-number"} aria-hidden="true">${isDone ? "✓" : number}</span>
         <span class="mv-step-title"><span class="mv-hidden">${`Step ${number}: `}</span>${title}</span>
-        <span class="mv-step-summary">${isOpen ? "" : summary}</span>
-        ${can && html`<span class="mv-chevron" aria-hidden="true">${isOpen ? "▾" : "▸"}</span>`}
+        <span class="mv-step-summary">${isOpen ? "" : can ? busy || summary : LOCKED[name]}</span>
+        ${can && html`<span class="mv-chevron" aria-hidden="true">${isOpen ? "hide ▾" : "show ▸"}</span>`}
       <//>
     </h3>
+    ${can && !isOpen && folded && html`<${folded} />`}
+    ${isSaid && html`<div class="mv-step-body"><${Notice} kind=${kind} role="status">${message}<//></div>`}
     ${isOpen &&
     html`<div class="mv-step-body">
       <${view} />
       ${failure && html`<${Notice} kind="failed" role="alert">${failure}<//>`}
     </div>`}
   </section>`;
+}
+
+// The address of the page has what the rows are filtered by, so that a reload, the button Back and a second tab show the
+// same rows. In a notebook the address is not the page's own.
+function useAddress(has, decide, act) {
+  const { current: known } = useRef({ isFirst: true, isAsking: false });
+  const ask = async (address) => {
+    known.isAsking = true;
+    await act("look_at", { address });
+    known.isAsking = false;
+  };
+  useLayoutEffect(() => {
+    if (!has || known.isAsking) return;
+    const shown = decide?.is_ready ? decide.address : "";
+    const isFirst = known.isFirst && decide?.is_ready;
+    if (decide?.is_ready) known.isFirst = false;
+    if (location.search === shown || (known.isFirst && !decide?.is_ready)) return;
+    if (isFirst && location.search) ask(location.search);
+    else history.pushState(history.state, "", location.pathname + shown);
+  }, [decide]);
+  useLayoutEffect(() => {
+    if (!has) return undefined;
+    const goBack = () => ask(location.search);
+    addEventListener("popstate", goBack);
+    return () => removeEventListener("popstate", goBack);
+  }, []);
 }
 
 // Which steps are open: those that Python opened, until a person opens or folds them.

@@ -7,24 +7,19 @@ const Audit = createContext(null);
 const useAudit = () => useContext(Audit);
 
 // A button that cannot be pressed keeps the focus: browsers move it away from one with the attribute `disabled`.
-// `local`: it changes this page only, so it works without a connection.
-function Button({ disabled, local, onClick, children, ...props }) {
+// `local`: it changes this page only, so it works without a connection. `why`: what is said while it cannot be pressed.
+function Button({ disabled, why, local, onClick, children, ...props }) {
   const { isLost } = useAudit();
   const isOff = Boolean(disabled) || (isLost && !local);
   const press = (event) => !isOff && onClick(event);
-  return html`<button class="mv-button" ...${props} type="button" aria-disabled=${String(isOff)} onClick=${press}>
+  const said = isOff && why ? { title: why, "aria-description": why } : {};
+  return html`<button class="mv-button" ...${props} ...${said} type="button" aria-disabled=${String(isOff)} onClick=${press}>
     ${children}
   </button>`;
 }
 
 const Small = ({ quiet, ...props }) =>
   html`<${Button} class=${quiet ? "mv-button mv-small mv-quiet" : "mv-button mv-small"} ...${props} />`;
-
-// The button that comes first on the whole page has another look; which one that is, Python says.
-function MainButton({ name, ...props }) {
-  const { page } = useAudit();
-  return html`<${Button} class=${page.primary === name ? "mv-button mv-primary" : "mv-button"} ...${props} />`;
-}
 
 // What was chosen is shown until it is answered: sections that come before that have the old value, and a second press
 // would be the opposite of what they show.
@@ -87,12 +82,28 @@ const nameOf = (char) => `⟨U+${char.codePointAt().toString(16).toUpperCase().p
 const visible = (text) => String(text ?? "").replace(TURNS, nameOf);
 const Text = ({ children }) => html`<bdi>${visible(children)}</bdi>`;
 
-// Undo and Redo for everything that a person chose.
+// Undo and Redo for everything that a person chose; the list takes back several choices at once.
 function UndoRedo({ off }) {
   const { page, act } = useAudit();
+  const [last, ...earlier] = page.undo;
+  const why = off ? "not while a check is running" : "";
   return html`
-    <${Small} quiet disabled=${off || !page.can_undo} onClick=${() => act("undo")}>Undo<//>
-    <${Small} quiet disabled=${off || !page.can_redo} onClick=${() => act("redo")}>Redo<//>
+    <${Small} quiet class="mv-button mv-small mv-quiet mv-undo" disabled=${off || !last} why=${why || "nothing was chosen yet"}
+      onClick=${() => act("undo")}>${last ? html`Undo: <${Text}>${last}<//>` : "Undo"}<//>
+    ${earlier.length > 0 &&
+    html`<details class="mv-past">
+      <summary>Earlier</summary>
+      <ol>
+        ${earlier.map(
+          (what, at) => html`<li key=${`${at} ${what}`}>
+            <${Small} quiet disabled=${off} why=${why} title="Takes this back, and all that came after it"
+              onClick=${() => act("undo_several", { count: at + 2 })}>Undo to here: <${Text}>${what}<//><//>
+          </li>`,
+        )}
+      </ol>
+    </details>`}
+    <${Small} quiet class="mv-button mv-small mv-quiet mv-undo" disabled=${off || !page.redo} why=${why || "nothing was taken back"}
+      onClick=${() => act("redo")}>${page.redo ? html`Redo: <${Text}>${page.redo}<//>` : "Redo"}<//>
   `;
 }
 
@@ -204,6 +215,6 @@ function PasteButton({ button = Small, purpose, ...props }) {
 }
 
 export {
-  Audit, Badge, Button, Cells, FileButton, Input, MainButton, Mark, Meter, Notice, Notices, PasteBox, PasteButton, Select, Small,
+  Audit, Badge, Button, Cells, FileButton, Input, Mark, Meter, Notice, Notices, PasteBox, PasteButton, Select, Small,
   Switch, Text, Transfers, UndoRedo, useAudit, useChoice, visible,
 };

@@ -2,13 +2,15 @@
 
 import { html, useState } from "./vendor/preact-htm.js";
 import {
-  Button, Cells, FileButton, MainButton, Mark, Meter, Notice, Notices, PasteBox, PasteButton, Select, Small, Switch, Text,
+  Button, Cells, FileButton, Mark, Meter, Notice, Notices, PasteBox, PasteButton, Select, Small, Switch, Text,
   Transfers, UndoRedo, useAudit, useChoice,
 } from "./parts.js";
 import { Bounces, Operators, Origins, Sample, Waves } from "./mailing.js";
 import { DECISIONS, Table } from "./table.js";
 
 const QUOTA_OVER = "Today's quota is used up.";
+const RUNNING = "not while a check is running";
+const FEW = 5; // likely typos that are shown at first
 const FORMAT_NAMES = { csv: "CSV", xlsx: "Excel (XLSX)", parquet: "Parquet" };
 
 // --- 1 list ----------------------------------------------------------------------------------------------------------
@@ -19,7 +21,7 @@ function ListStep() {
   const off = page.running;
   const isUnreadable = isEmpty && list.kind === "failed" && (list.is_text || list.can_read_again);
   const buttons = html`<div class="mv-row">
-    <${FileButton} button=${MainButton} name="choose" purpose="list" disabled=${off}>
+    <${FileButton} button=${isEmpty ? Primary : Button} purpose="list" disabled=${off} why="not while a check is running">
       ${isEmpty ? "Choose a file" : "Choose another file"}
     <//>
     <${PasteButton} button=${Button} purpose="list" disabled=${off}>Paste addresses<//>
@@ -40,6 +42,8 @@ function ListStep() {
     ${isEmpty && page.kept?.length > 0 && html`<${KeptAudits} />`}
   `;
 }
+
+const Primary = (props) => html`<${Button} class="mv-button mv-primary" ...${props} />`;
 
 const DropZone = ({ children }) => html`<div class="mv-zone">
   <p class="mv-zone-title">Drop your list here</p>
@@ -181,6 +185,21 @@ function TidyStep() {
   `;
 }
 
+// What only a person can say is asked also while the step is folded.
+function TidyQuestions() {
+  const { tidy, act } = useAudit();
+  if (!tidy.questions.length) return null;
+  return html`<div class="mv-step-body">
+    ${tidy.questions.map(
+      (each) => html`<div key=${each.id} class="mv-notice mv-notice-act mv-question">
+        <span><strong><${Text}>${each.label}<//></strong>: ${each.why}</span>
+        <${Small} aria-label=${`Take them off: ${each.label}`}
+          onClick=${() => act("set_repair", { name: each.id, is_on: true })}>Take them off<//>
+      </div>`,
+    )}
+  </div>`;
+}
+
 function TidyItem({ item, off }) {
   const { id, act } = useAudit();
   const [isOpen, setOpen] = useState(false);
@@ -211,32 +230,37 @@ const Pair = ({ before, after, sign = "→", means = "becomes" }) => html`<div c
   <code class="mv-one-line" title=${after}><${Text}>${after}<//></code>
 </div>`;
 
+// Likely typos by domain, as in the last step.
 function Suggestions({ off }) {
   const { tidy, act } = useAudit();
+  const [isWhole, setWhole] = useState(false);
   const { suggestions: part } = tidy;
-  const accept = (each) => html`<${Small}
-    disabled=${off || each.accepted}
-    aria-label=${`${each.accepted ? "Accepted" : "Accept"} ${each.after} for ${each.before}`}
-    onClick=${() => act("accept_suggestion", { number: each.id })}
-    >${each.accepted ? "Accepted" : "Accept"}<//
-  >`;
+  const shown = isWhole ? part.items : part.items.slice(0, FEW);
+  const more = part.items.length - FEW;
   return html`<section class="mv-part" aria-label="Likely typos">
     <div class="mv-row mv-part-head">
       <h4>Likely typos</h4>
-      <span class="mv-count">${part.count}</span>
-      <span class="mv-gap" />
-      <${Small} disabled=${off || !part.left} onClick=${() => act("accept_all")}>
-        ${part.left ? `Accept all (${part.left})` : "All accepted"}
+      <span class="mv-soft mv-gap">Only those that you correct here are corrected. The others go to “To review”.</span>
+      <${Small} disabled=${off || !part.left} why=${off ? RUNNING : "all are corrected"} onClick=${() => act("accept_all")}>
+        ${part.left ? `Correct all (${part.left})` : "All are corrected"}
       <//>
     </div>
-    <p class="mv-soft">Only those that you accept are corrected. The others go to “To review”.</p>
-    <ul class="mv-suggestions">
-      ${part.items.map(
-        (each) => html`<li key=${each.id}><${Pair} ...${each} /><span class="mv-count">${each.rows}</span>${accept(each)}</li>`,
+    <ul class="mv-runs">
+      ${shown.map(
+        (each) => html`<li key=${each.id}>
+          <span class="mv-gap">
+            <strong><${Text}>${each.before}<//></strong>, ${each.rows}: did they mean <strong><${Text}>${each.after}<//></strong>?
+          </span>
+          <${Small} disabled=${off} why=${RUNNING} aria-pressed=${String(each.accepted)} aria-label=${`Use ${each.after}: ${each.before}`}
+            onClick=${() => act("accept_typo", { number: each.id })}>Use <${Text}>${each.after}<//><//>
+        </li>`,
       )}
     </ul>
-    ${part.more > 0 && html`<${Small} quiet onClick=${() => act("show_more")}>Show ${part.more} more<//>`}
-    ${part.hidden > 0 && part.more <= 0 && html`<p class="mv-soft">${part.hidden.toLocaleString("en")} more are not shown.</p>`}
+    ${more > 0 &&
+    html`<${Small} local quiet aria-expanded=${String(isWhole)} onClick=${() => setWhole(!isWhole)}>
+      ${isWhole ? "Show fewer" : `Show ${more} more`}
+    <//>`}
+    ${part.hidden > 0 && isWhole && html`<p class="mv-soft">${part.hidden.toLocaleString("en")} more are not shown.</p>`}
   </section>`;
 }
 
@@ -289,20 +313,14 @@ function CheckStep() {
   `;
 }
 
+// What is not the next step: that is in the line that stays in sight.
 function StartButtons() {
   const { check, decide, page, isWaiting, act, goTo } = useAudit();
-  const { progress, running, button, state } = check;
-  const pause = html`<${MainButton} key="go" name="pause" disabled=${state === "pausing"} onClick=${() => act("pause")}>
-    ${state === "pausing" ? "Pausing…" : "Pause"}
-  <//>`;
-  const verify = html`<${MainButton} key="go" name="verify" disabled=${!button.enabled || isWaiting} onClick=${() => act("verify")}>
-    ${button.label}
-  <//>`;
-  const planAgain = html`<${MainButton} key="plan" name="plan" onClick=${() => act("make_plan_again")}>
-    ${check.quota_over ? "Look at the quota again" : "Try again"}
-  <//>`;
+  const { progress, running, button } = check;
+  const isNext = ["verify", "pause"].includes(page.primary);
   return html`<div class="mv-row mv-start">
-    ${!running && page.primary === "plan" && planAgain} ${running ? pause : verify}
+    ${!isNext &&
+    html`<${Button} disabled=${!button.enabled || isWaiting} why=${button.why} onClick=${() => act("verify")}>${button.label}<//>`}
     ${progress && progress.left && html`<span class="mv-soft">${progress.left}</span>`}
     ${progress &&
     !running &&
@@ -389,7 +407,11 @@ function DecideStep() {
         <p class="mv-soft">${decide.check}</p>
         <p class="mv-soft">${decide.means}</p>
       </div>
-      <p class="mv-headline"><strong>${decide.headline}</strong><span>${decide.headline_text}</span></p>
+      <div class="mv-figure-part">
+        <p class="mv-headline"><strong>${decide.headline}</strong><span>${decide.headline_text}</span></p>
+        <p class="mv-limits">${decide.headline_limits && `(${decide.headline_limits})`} <span class="mv-soft">${decide.headline_rows}</span></p>
+        ${decide.forecast && html`<p class="mv-soft">${decide.forecast}</p>`}
+      </div>
     </div>
     ${decide.outdated && html`<${Notice} kind="warned">${decide.outdated}<//>`}
     ${decide.unclear &&
@@ -454,8 +476,8 @@ function Policies() {
 function Typos({ typos }) {
   const { page, act } = useAudit();
   const [isWhole, setWhole] = useState(false);
-  const shown = isWhole ? typos : typos.slice(0, 5);
-  const more = typos.length - 5;
+  const shown = isWhole ? typos : typos.slice(0, FEW);
+  const more = typos.length - FEW;
   const decide = ({ domain }, what) => act("decide_domain", { domain, what });
   return html`<section class="mv-part" aria-label="Likely typos of a domain">
     <div class="mv-row mv-part-head"><h4>Likely typos</h4></div>
@@ -501,20 +523,26 @@ function Decided() {
 }
 
 function Downloads() {
-  const { id, decide, act } = useAudit();
-  const [format, setFormat] = useState("csv");
+  const { id, decide, saveAs, setSaveAs, act } = useAudit();
+  const { format, service: serviceId } = saveAs;
   const off = decide.busy;
   const formats = decide.formats.map((each) => ({ id: each, label: FORMAT_NAMES[each] }));
+  const services = [{ id: "", label: "a spreadsheet" }, ...decide.services];
   const means = "All rows, with all that was found out.";
   const everything = { id: "everything", label: "Everything", count: decide.total, means };
   const files = [...decide.actions.filter((each) => each.id !== "unchecked" || !each.empty), everything];
+  const service = decide.services.find((each) => each.id === serviceId);
   const download = (which, kind) => act("download", { which, kind });
   return html`<section class="mv-part" aria-label="Download">
     <div class="mv-row mv-part-head">
       <h4>Download</h4>
       <span class="mv-gap" />
-      <${Select} id=${`${id}-format`} label="As" options=${formats} value=${format} onChange=${setFormat} />
+      <${Select} id=${`${id}-service`} label="For" options=${services} value=${serviceId}
+        onChange=${(value) => setSaveAs({ ...saveAs, service: value })} />
+      <${Select} id=${`${id}-format`} label="As" options=${formats} value=${format}
+        onChange=${(value) => setSaveAs({ ...saveAs, format: value })} />
     </div>
+    ${service && html`<${ServiceFiles} service=${service} off=${off} />`}
     <div class="mv-downloads">
       ${files.map((file) => html`<${Download} key=${file.id} file=${file} off=${off} onClick=${() => download(file.id, format)} />`)}
     </div>
@@ -528,10 +556,22 @@ function Downloads() {
   </section>`;
 }
 
+// The send list goes back where it came from: two files, as the importer of the service expects them.
+function ServiceFiles({ service, off }) {
+  const { decide, act } = useAudit();
+  const download = (which) => act("download_for", { service: service.id, which });
+  const [send, drop] = ["send", "drop"].map((id) => decide.actions.find((each) => each.id === id));
+  return html`<div class="mv-downloads mv-service">
+    <${Download} file=${{ ...send, label: `Send list for ${service.label}`, count: decide.people, means: service.means }} off=${off}
+      onClick=${() => download("send")} />
+    <${Download} file=${{ ...drop, label: `To take off in ${service.label}`, count: "", means: service.removed }} off=${off}
+      onClick=${() => download("drop")} />
+  </div>`;
+}
+
 function Download({ file, off, onClick }) {
-  const { marks, page } = useAudit();
-  const look = page.primary === file.id ? "mv-download mv-primary" : "mv-download";
-  return html`<${Button} class=${look} disabled=${off || file.empty} onClick=${onClick}>
+  const { marks } = useAudit();
+  return html`<${Button} class="mv-download" disabled=${off || file.empty} why=${file.empty ? "no row is in it" : ""} onClick=${onClick}>
     <span class="mv-download-label">
       <span class="mv-hidden">Download </span>${marks[file.id] && html`<${Mark} name=${file.id} />`} ${file.label}
     </span>
@@ -599,7 +639,7 @@ function Comparison() {
 
 const STEPS = [
   { name: "list", title: "List", view: ListStep },
-  { name: "tidy", title: "Tidy", view: TidyStep },
+  { name: "tidy", title: "Tidy", view: TidyStep, folded: TidyQuestions },
   { name: "check", title: "Verify", view: CheckStep },
   { name: "decide", title: "Decide", view: DecideStep },
 ];

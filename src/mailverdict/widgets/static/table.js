@@ -13,6 +13,8 @@ const PAGE = 50; // rows, where they are not scrolled
 const TALLEST = 8_000_000; // pixels: browsers do not draw elements that are much higher
 const TYPING = 60; // milliseconds without a key until what is typed is searched
 const SORT_SIGNS = { ascending: "▲", descending: "▼", none: "" };
+const NO_ADDRESS = "the row holds no address";
+const RUNNING = "not while a check is running";
 const DECISIONS = { send: "Send anyway", remove: "Remove", suggestion: "Use the suggestion" };
 
 // Questions that come while one is under way do not queue up: only the last is asked.
@@ -43,7 +45,18 @@ function Table() {
   const open = shownRow && (decide.table.rows.find((row) => row.at === shownRow.at) ?? kept);
   const toggle = (row) => setShownRow(open?.at === row.at ? null : { ...row, from });
   const view = { open, toggle };
-  return html`<div class="mv-table-part">
+  const box = useRef();
+  // The focus goes from the details to the row that they were about.
+  const close = () => {
+    box.current.querySelector(".mv-more[aria-expanded=true]")?.focus();
+    setShownRow(null);
+  };
+  const onKey = (event) => {
+    if (event.key !== "Escape" || !open) return;
+    close();
+    event.stopPropagation();
+  };
+  return html`<div ref=${box} class="mv-table-part" onKeyDown=${onKey}>
     <div class="mv-row mv-table-head">
       <${Search} />
       <span class="mv-gap" />
@@ -53,7 +66,7 @@ function Table() {
     ${decide.is_filtered && decide.table.total > 0 && html`<${DecideShown} />`}
     <div class=${open ? "mv-rows mv-rows-open" : "mv-rows"}>
       ${inPages ? html`<${Pages} view=${view} />` : html`<${Scrolled} key="scrolled" view=${view} />`}
-      ${open && html`<${Details} row=${open} onClose=${() => setShownRow(null)} />`}
+      ${open && html`<${Details} row=${open} onClose=${close} />`}
     </div>
     ${!decide.table.total && html`<p class="mv-soft mv-empty">No row matches.</p>`}
     ${decide.left_out && html`<p class="mv-soft">${decide.left_out}</p>`}
@@ -82,7 +95,7 @@ function Search() {
         onInput=${(event) => search(event.target.value)} />
     </label>
     <strong class="mv-found">${decide.found}</strong>
-    <${Small} quiet disabled=${!decide.is_filtered} onClick=${showAll}>Show all<//>
+    <${Small} quiet disabled=${!decide.is_filtered} why="all rows are shown" onClick=${showAll}>Show all<//>
   `;
 }
 
@@ -295,7 +308,8 @@ function RowActions({ row, isShort }) {
   return choices.filter(Boolean).map(({ what, short, long, of }) => {
     const isOn = row.decided === what;
     const press = () => act("decide", { rows: [row.at], what: isOn ? "none" : what });
-    return html`<${Small} key=${what} disabled=${page.running} aria-pressed=${String(isOn)}
+    const isVain = what === "send" && !row.can_send && !isOn;
+    return html`<${Small} key=${what} disabled=${page.running || isVain} why=${isVain ? NO_ADDRESS : RUNNING} aria-pressed=${String(isOn)}
       aria-label=${isShort ? of : undefined} onClick=${press}>${isShort ? short : long}<//>`;
   });
 }
@@ -303,14 +317,13 @@ function RowActions({ row, isShort }) {
 function DecideShown() {
   const { decide, page, act } = useAudit();
   const decideAll = (what) => act("decide_shown", { what });
-  const hasSuggestions = decide.heads.some((head) => head.key === "suggestion");
-  const labels = Object.entries(DECISIONS).filter(([what]) => what !== "suggestion" || hasSuggestions);
   return html`<div class="mv-row mv-decide-shown" role="group" aria-label="Decide about all rows shown">
     <span class="mv-soft">All that are shown (${decide.found}):</span>
-    ${labels.map(
-      ([what, label]) => html`<${Small} key=${what} disabled=${page.running} onClick=${() => decideAll(what)}>${label}<//>`,
+    ${decide.decide_shown.map(
+      (each) => html`<${Small} key=${each.id} disabled=${page.running || each.why} why=${each.why || RUNNING}
+        onClick=${() => decideAll(each.id)}>${each.label}<//>`,
     )}
-    <${Small} quiet disabled=${page.running || !decide.decided?.total} onClick=${() => decideAll("none")}>As the policy says<//>
+    <${Small} quiet disabled=${page.running || !decide.decided?.total} why=${page.running ? RUNNING : "nothing is decided by hand"} onClick=${() => decideAll("none")}>As the policy says<//>
   </div>`;
 }
 
@@ -319,13 +332,13 @@ function DecideShown() {
 function Details({ row, onClose }) {
   const { id, decide } = useAudit();
   const name = `${id}-details`;
-  const onKey = (event) => event.key === "Escape" && onClose();
-  return html`<aside class="mv-details" aria-labelledby=${name} onKeyDown=${onKey}>
+  return html`<aside class="mv-details" aria-labelledby=${name}>
     <div class="mv-row">
       <h5 id=${name} class="mv-gap">Row ${row.row}</h5>
       <${Small} local quiet aria-label="Close the details" onClick=${onClose}>✕<//>
     </div>
     <div class="mv-row mv-row-actions"><${RowActions} row=${row} /></div>
+    ${!row.can_send && html`<p class="mv-soft">Nothing can be sent: ${NO_ADDRESS}.</p>`}
     <dl>
       <div><dt>Why</dt><dd>${row.why || row.reason}</dd></div>
       ${decide.heads
