@@ -66,7 +66,7 @@ def result() -> dict[str, Any]:
     )
     shown = traits(audit)
     decide = {**shown["decide_section"], "decided": {"total": 0}, "typos": [], "to_check": None}
-    page = {**shown["page_section"], "can_undo": False, "can_redo": False}
+    page = {**shown["page_section"], "undo": [], "redo": ""}
     return {
         **shown,
         "decide_section": decide,
