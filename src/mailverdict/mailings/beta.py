@@ -1,8 +1,8 @@
 """The Beta distribution and its functions, with numpy alone.
 
-scipy has them too, but is a large dependency for this.
-Accuracy is tested against closed forms and binomial sums. DLMF is the Digital Library of
-Mathematical Functions of NIST.
+scipy has them too, but is a large dependency for this. All are functions of arrays. Their accuracy
+is tested against closed forms and binomial sums. DLMF is the Digital Library of Mathematical
+Functions of NIST.
 """
 
 from __future__ import annotations
@@ -14,12 +14,19 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 HALF_LOG_2_PI = 0.9189385332046727
+SHIFT = 8  # Stirling's series are exact to 1e-12 from here on
+HALVINGS = 30  # of an interval of 1: to 1e-9
+MOST_TERMS = 200  # of the continued fraction
+TINY = 1e-300  # in place of a denominator of 0
 
 
 def beta_of(mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
     """The parameters of the Beta distribution with a mean and a variance."""
-    size = np.maximum(mean * (1 - mean) / np.maximum(variance, 1e-15) - 1, 1e-3)
-    return mean * size, (1 - mean) * size
+    size = mean * (1 - mean) / np.maximum(variance, 1e-15) - 1
+    size = np.maximum(size, 1e-3)
+    a = mean * size
+    b = (1 - mean) * size
+    return a, b
 
 
 def beta_quantile(chance: float, a: Floats, b: Floats) -> Floats:
@@ -28,38 +35,56 @@ def beta_quantile(chance: float, a: Floats, b: Floats) -> Floats:
     >>> beta_quantile(0.5, np.array([1.0, 2.0]), np.array([1.0, 3.0])).round(6).tolist()
     [0.5, 0.385728]
     """
-    pairs, place = np.unique(np.stack([a, b]), axis=1, return_inverse=True)  # many cells are alike
+    # Many cells are alike.
+    pairs, place = np.unique(np.stack([a, b]), axis=1, return_inverse=True)
     a, b = pairs
-    low, high, beta = np.zeros_like(a), np.ones_like(a), log_beta(a, b)
-    for _ in range(30):
+    beta = log_beta(a, b)
+    low = np.zeros_like(a)
+    high = np.ones_like(a)
+    for _ in range(HALVINGS):
         middle = (low + high) / 2
         is_below = incomplete_beta(middle, a, b, beta) < chance
-        low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
-    return np.asarray((low + high) / 2)[place.ravel()]
+        low = np.where(is_below, middle, low)
+        high = np.where(is_below, high, middle)
+    quantile = (low + high) / 2
+    return np.asarray(quantile[place.ravel()])
 
 
 def incomplete_beta(x: Floats, a: Floats, b: Floats, beta: Floats) -> Floats:
-    """The regularized incomplete beta function: a continued fraction (DLMF 8.17.22), by Lentz."""
-    is_high = x > (a + 1) / (a + b + 2)  # where the fraction of the complement converges faster
-    x, a, b = np.where(is_high, 1 - x, x), np.where(is_high, b, a), np.where(is_high, a, b)
-    front = (
-        np.exp(a * np.log(np.maximum(x, 1e-300)) + b * np.log1p(-np.minimum(x, 1 - 1e-16)) - beta)
-        / a
-    )
-    c, d = np.ones_like(x), 1 / (1 - (a + b) * x / (a + 1))
+    """The regularized incomplete beta function; `beta` is the logarithm of the beta function."""
+    # The continued fraction of the complement converges faster there.
+    is_high = x > (a + 1) / (a + b + 2)
+    x = np.where(is_high, 1 - x, x)
+    first = np.where(is_high, b, a)
+    second = np.where(is_high, a, b)
+    log_x = np.log(np.maximum(x, TINY))
+    log_rest = np.log1p(-np.minimum(x, 1 - 1e-16))
+    front = np.exp(first * log_x + second * log_rest - beta) / first
+    part = front * beta_fraction(x, first, second)
+    return np.asarray(np.where(is_high, 1 - part, part), np.float64)
+
+
+def beta_fraction(x: Floats, a: Floats, b: Floats) -> Floats:
+    """The continued fraction of the incomplete beta function (DLMF 8.17.22), by Lentz's method."""
+    c = np.ones_like(x)
+    d = 1 / (1 - (a + b) * x / (a + 1))
     value = d
-    for m in range(1, 200):
-        for factor in (
-            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
-            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
-        ):
+    for m in range(1, MOST_TERMS):
+        middle = a + 2 * m
+        even = m * (b - m) * x / ((middle - 1) * middle)
+        odd = -(a + m) * (a + b + m) * x / (middle * (middle + 1))
+        for factor in (even, odd):
             d = 1 / nonzero(1 + factor * d)
             c = nonzero(1 + factor / c)
             value = value * c * d
-        if np.all(np.abs(c * d - 1) < 1e-11):
+        change = np.abs(c * d - 1)
+        if np.all(change < 1e-11):
             break
-    found = front * value
-    return np.where(is_high, 1 - found, found)
+    return value
+
+
+def nonzero(x: Floats) -> Any:
+    return np.where(np.abs(x) < TINY, TINY, x)
 
 
 def log_beta(a: Floats, b: Floats) -> Floats:
@@ -68,9 +93,11 @@ def log_beta(a: Floats, b: Floats) -> Floats:
 
 
 def digamma(x: Floats) -> Floats:
-    """The derivative of the logarithm of the gamma function: its series (DLMF 5.11.2) at x + 8."""
-    below = sum(1 / (x + step) for step in range(8))
-    y = x + 8
+    """The derivative of the logarithm of the gamma function: its series (DLMF 5.11.2)."""
+    below = np.zeros_like(x)
+    for step in range(SHIFT):
+        below = below + 1 / (x + step)
+    y = x + SHIFT
     series: Floats = (
         np.log(y) - 1 / (2 * y) - 1 / (12 * y**2) + 1 / (120 * y**4) - 1 / (252 * y**6) - below
     )
@@ -78,11 +105,11 @@ def digamma(x: Floats) -> Floats:
 
 
 def log_gamma(x: Floats) -> Floats:
-    """The logarithm of the gamma function: Stirling's series (DLMF 5.11.1) at x + 8."""
+    """The logarithm of the gamma function: Stirling's series (DLMF 5.11.1)."""
     product = x.copy()
-    for step in range(1, 8):
+    for step in range(1, SHIFT):
         product = product * (x + step)
-    y = x + 8
+    y = x + SHIFT
     series: Floats = (
         (y - 0.5) * np.log(y)
         - y
@@ -92,7 +119,3 @@ def log_gamma(x: Floats) -> Floats:
         + 1 / (1260 * y**5)
     )
     return series - np.log(product)
-
-
-def nonzero(x: Floats) -> Any:
-    return np.where(np.abs(x) < 1e-300, 1e-300, x)

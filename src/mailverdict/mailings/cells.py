@@ -2,13 +2,13 @@
 
 Rows of one cell are forecast alike. A cell is a verdict with its reason, an operator and a domain:
 
-    email                 verdict  why        operator      domain of the cell
-    ada@firm.example      risky    catch_all  microsoft365  firm.example
-    bo@tiny.example       risky    catch_all  microsoft365             (fewer than three mailboxes
-    are there) cy@gmail.com          valid    none       google        gmail.com
+    email             verdict  why        operator      domain of the cell
+    ada@firm.example  risky    catch_all  microsoft365  firm.example
+    bo@tiny.example   risky    catch_all  microsoft365                (of fewer than 3 mailboxes)
+    cy@gmail.com      valid    none       google        gmail.com
 
 Everything is a code for each row and a name for each code, so that a million rows need no Python
-loop.
+loop (`Coded`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ..model.words import WHY_MEANING, ValidationType, Verdict
 from ..table.columns import ARROW_TYPES
 from .list_key import key_of_list
 from .notes import read_note
-from .rates import CELL, NO_REASON, Codes
+from .rates import CELL, NO_REASON, Codes, is_good_cell
 
 # The reason of a valid row whose mailbox no mail server was asked about.
 NOT_ASKED = "mailbox_not_asked"
@@ -41,6 +41,24 @@ OTHER = "other"  # the reason where it is a word that only a service has
 KNOWN_REASONS = (NO_REASON, NOT_ASKED, *WHY_MEANING)
 # Mailboxes of a list: a domain with fewer may be a person, and is counted with others.
 SMALL_DOMAIN = 3
+Names = npt.NDArray[np.object_]
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """A column of texts."""
+
+    code: Codes  # of each row
+    names: Names  # of each code
+
+    def at(self, rows: Codes) -> Names:
+        """The texts of some rows."""
+        return self.names[self.code[rows]]
+
+    def joined(self) -> Coded:
+        """The same with one code for equal names."""
+        short, names = pd.factorize(self.names)
+        return Coded(short[self.code], np.asarray(names, object))
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +78,9 @@ class ListMailboxes:
 
 def name_mailboxes(texts: pa.StringArray) -> pa.StringArray:
     """The mailbox of each address, as in `duplicates`; of other texts the text in lower case."""
-    others = pc.utf8_lower(pc.utf8_trim_whitespace(texts))
-    return pc.coalesce(read_mailboxes(texts.fill_null("")).names, others)
+    mailboxes = read_mailboxes(texts.fill_null("")).names
+    lower = pc.utf8_lower(pc.utf8_trim_whitespace(texts))
+    return pc.coalesce(mailboxes, lower)
 
 
 def read_list_mailboxes(rows: Results) -> ListMailboxes:
@@ -89,12 +108,10 @@ class ListCells:
     @property
     def is_good(self) -> Bools:
         """Rows that are valid, and a mail server was asked."""
-        table = self.table
-        is_good = (table["verdict"] == str(Verdict.VALID)) & (table["why"] == NO_REASON)
-        return is_good.to_numpy(np.bool_)[self.cell]
+        return is_good_cell(self.table)[self.cell]
 
     @property
-    def operators(self) -> npt.NDArray[np.object_]:
+    def operators(self) -> Names:
         """The operator of each row; empty where it is not known, or small."""
         return self.table["operator"].to_numpy(object)[self.cell]
 
@@ -109,107 +126,125 @@ def cells_of(
     only a service has is ``other``, since it may have a part of an address.
     """
     known_domains = set[str]()
-    known_names = {SELF, *known_operators()}
+    known_operator_names = {SELF, *known_operators()}
     if known is not None:
         known_domains |= set(known["domain"])
-        known_names |= set(known["operator"])
-    code = mailboxes.code
-    # A row of each mailbox: an operator counts by mailboxes, so that a repeated row says nothing.
-    first = np.zeros(len(mailboxes.names), np.int64)
-    has_one = np.flatnonzero(code >= 0)[::-1]
-    first[code[has_one]] = has_one
+        known_operator_names |= set(known["operator"])
+    domains = code_domains(mailboxes, known_domains)
+    operators = code_operators(rows, mailboxes, known_operator_names)
+    columns = [code_verdicts(rows), code_reasons(rows), operators, domains]
+    columns = [column.joined() for column in columns]
 
-    sizes = np.bincount(mailboxes.domain, minlength=len(mailboxes.domains))
-    domain_names = keep_large(mailboxes.domains, sizes, known_domains)
-    domain_code = np.append(mailboxes.domain, -1)[code]
-
-    operator = rows["operator"].cast(pa.string()).fill_null("").dictionary_encode()
-    operator_code = operator.indices.to_numpy().astype(np.int64)
-    sizes = np.bincount(operator_code[first], minlength=len(operator.dictionary))
-    operator_names = keep_large(operator.dictionary, sizes, known_names)
-
-    bucket = rows.buckets
-    verdict_names = bucket.dictionary.to_numpy(zero_copy_only=False)
-    verdict_code = bucket.indices.fill_null(0).to_numpy().astype(np.int64)
-    why_names, why_code = code_reasons(rows)
-
-    named = [
-        (verdict_names, verdict_code),
-        (why_names, why_code),
-        (operator_names, operator_code),
-        (np.append(domain_names, ""), domain_code),
-    ]
-    whole = np.zeros(len(code), np.int64)
-    columns = []
-    for names, codes in named:
-        short, distinct = pd.factorize(np.asarray(names, object))
-        columns.append((distinct, short[codes]))
-        whole = whole * len(distinct) + short[codes]
-        whole = pd.factorize(whole)[0].astype(np.int64)
-    size = int(whole.max(initial=-1)) + 1
-    line = np.zeros(size, np.int64)
-    line[whole[::-1]] = np.arange(len(whole))[::-1]
-    table = pd.DataFrame(
-        {name: distinct[codes[line]] for name, (distinct, codes) in zip(CELL, columns, strict=True)}
-    )
-    table["domains"] = count_domains(whole, domain_code, size)
+    # A number for each combination, then one for each that is there.
+    cell = np.zeros(len(rows), np.int64)
+    for column in columns:
+        cell = cell * len(column.names) + column.code
+        cell = pd.factorize(cell)[0].astype(np.int64)
+    size = int(cell.max(initial=-1)) + 1
+    row = first_rows(cell, size)
+    lines = {name: column.at(row) for name, column in zip(CELL, columns, strict=True)}
+    table = pd.DataFrame(lines)
+    table["domains"] = count_domains(cell, domains.code, size)
     key = read_note(rows).key or key_of_list(mailboxes.names)
-    return ListCells(mailboxes, whole, table, key)
+    return ListCells(mailboxes, cell, table, key)
 
 
-def keep_large(names: pa.Array, sizes: Codes, known: set[str]) -> npt.NDArray[np.object_]:
+def first_rows(group: Codes, size: int) -> Codes:
+    """The first row of each group; rows of -1 are in none."""
+    first = np.zeros(size, np.int64)
+    rows = np.flatnonzero(group >= 0)[::-1]
+    first[group[rows]] = rows
+    return first
+
+
+def code_domains(mailboxes: ListMailboxes, known: set[str]) -> Coded:
+    """The domain of each row; small ones are empty, and so is that of a row without an address."""
+    sizes = np.bincount(mailboxes.domain, minlength=len(mailboxes.domains))
+    names = keep_large(mailboxes.domains, sizes, known)
+    # The last name is that of a row without an address, whose code is -1.
+    code = np.append(mailboxes.domain, -1)[mailboxes.code]
+    return Coded(code, np.append(names, ""))
+
+
+def code_operators(rows: Results, mailboxes: ListMailboxes, known: set[str]) -> Coded:
+    """The operator of each row; empty where it is not known, or small."""
+    coded = rows["operator"].cast(pa.string()).fill_null("").dictionary_encode()
+    code = coded.indices.to_numpy().astype(np.int64)
+    # An operator counts by mailboxes, so that a repeated row says nothing.
+    first = first_rows(mailboxes.code, len(mailboxes.names))
+    sizes = np.bincount(code[first], minlength=len(coded.dictionary))
+    return Coded(code, keep_large(coded.dictionary, sizes, known))
+
+
+def keep_large(names: pa.Array, sizes: Codes, known: set[str]) -> Names:
     """The names that are known or have `SMALL_DOMAIN` mailboxes; empty texts for the others."""
     texts = names.to_numpy(zero_copy_only=False)
     is_kept = sizes >= SMALL_DOMAIN
     if known:
-        is_kept = is_kept | to_bools(pc.is_in(names, pa.array(list(known), names.type)))
+        is_known = pc.is_in(names, pa.array(list(known), names.type))
+        is_kept = is_kept | to_bools(is_known)
     return np.asarray(np.where(is_kept, texts, ""), object)
+
+
+def code_verdicts(rows: Results) -> Coded:
+    """The verdict of each row, or what stands in its place."""
+    bucket = rows.buckets
+    code = bucket.indices.fill_null(0).to_numpy().astype(np.int64)
+    return Coded(code, bucket.dictionary.to_numpy(zero_copy_only=False))
 
 
 def count_domains(cell: Codes, domain: Codes, size: int) -> Codes:
     """How many domains each cell is about, at least one."""
-    pairs = pd.unique(cell * (int(domain.max(initial=0)) + 2) + domain + 1)
-    count = np.bincount(pairs // (int(domain.max(initial=0)) + 2), minlength=size)
+    width = int(domain.max(initial=0)) + 2
+    pairs = pd.unique(cell * width + domain + 1)
+    count = np.bincount(pairs // width, minlength=size)
     return np.maximum(count, 1)
 
 
-def code_reasons(rows: Results) -> tuple[npt.NDArray[np.object_], Codes]:
-    """The reason of each row as a code, and the word of each code."""
+def code_reasons(rows: Results) -> Coded:
+    """The reason of each row in a word."""
     coded = rows.why.fill_null(NO_REASON).dictionary_encode()
     words = [*coded.dictionary.to_pylist(), NOT_ASKED]
     code = coded.indices.to_numpy().astype(np.int64)
     if NO_REASON in words:
         is_valid = to_bools(pc.equal(rows.buckets, str(Verdict.VALID)).fill_null(False))
         is_bare = is_valid & (code == words.index(NO_REASON))
-        code[is_bare & ~is_asked(rows)] = len(words) - 1
+        code[is_bare & ~is_asked(rows)] = words.index(NOT_ASKED)
     names = [word if word in KNOWN_REASONS else OTHER for word in words]
-    return np.array(names, object), code
+    return Coded(code, np.array(names, object))
 
 
 def is_asked(rows: Results) -> Bools:
     """Whether a mail server was asked about each mailbox, as other verifiers do."""
-    is_foreign = np.zeros(len(rows), np.bool_)
-    if "source" in rows:
-        ours = pa.array([SOURCE_LOCAL, SOURCE_REMOTE, SOURCE_JOURNAL])
-        source = rows["source"].cast(pa.string())
-        is_foreign = to_bools(pc.and_not(source.is_valid(), pc.is_in(source, ours)))
+    is_foreign = is_of_another_verifier(rows)
     by_flag = to_bools(rows["catch_all"].is_valid()) | is_foreign
+    smtp = str(ValidationType.SMTP)
     if "validation_type" in rows:
         kind = rows["validation_type"].cast(pa.string())
-        return to_bools(pc.equal(kind, str(ValidationType.SMTP)).fill_null(False)) | by_flag
+        return to_bools(pc.equal(kind, smtp).fill_null(False)) | by_flag
     noted = rows.data.notes().get("validation_type")
     if noted:
-        return np.full(len(rows), noted == ValidationType.SMTP) | is_foreign
+        return np.full(len(rows), noted == smtp) | is_foreign
     if is_foreign.any():
         return by_flag
     return np.full(len(rows), bool(by_flag.any()))
+
+
+def is_of_another_verifier(rows: Results) -> Bools:
+    """Rows whose result was read from the export of another verifier."""
+    if "source" not in rows:
+        return np.zeros(len(rows), np.bool_)
+    ours = pa.array([SOURCE_LOCAL, SOURCE_REMOTE, SOURCE_JOURNAL])
+    source = rows["source"].cast(pa.string())
+    return to_bools(pc.and_not(source.is_valid(), pc.is_in(source, ours)))
 
 
 def says_who_was_asked(rows: Results) -> bool:
     """Whether a column or a note tells if mail servers were asked."""
     if "validation_type" in rows or "validation_type" in rows.data.notes():
         return True
-    return any(rows[name].null_count < len(rows) for name in ("catch_all", "source"))
+    has_value = [rows[name].null_count < len(rows) for name in ("catch_all", "source")]
+    return any(has_value)
 
 
 def read_waves(rows: Results) -> Codes:
@@ -220,8 +255,9 @@ def read_waves(rows: Results) -> Codes:
         numbers = texts.cast(pa.float64()).to_numpy(zero_copy_only=False)
     except pa.ArrowInvalid:
         raise InputError(message) from None
-    is_whole = np.isin(numbers % 1, [0.0]) & (numbers >= 0) & (numbers < 2**31)
-    if not is_whole.all():
+    is_whole = np.isin(numbers % 1, [0.0])
+    is_number = is_whole & (numbers >= 0) & (numbers < 2**31)
+    if not is_number.all():
         raise InputError(message)
     return np.asarray(numbers, np.int64)
 

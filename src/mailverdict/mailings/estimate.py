@@ -1,7 +1,14 @@
-"""`estimate`: what a verification would find and cost, from a sample; what costs nothing is done for all rows.
+"""`estimate`: what a verification would find and cost, from a sample.
 
-In order: the column is read and its distinct addresses are counted; their domains are looked up; from the addresses
-that only a mail server or a service can tell more of a sample is drawn and verified; shares of the whole follow.
+What costs nothing is done for all rows. In order:
+
+1. the column is read (`read_list`), and what another verifier settled is left out (`leave_known`);
+2. the lists and the DNS say what they know of each distinct address (`observe_addresses`);
+3. from the addresses that only a mail server or a service can tell more of, a sample is drawn and
+   verified (`draw_addresses`, `verify_sample`);
+4. the shares of the whole, its cost and its operators follow.
+
+An array named `rows` has the number of rows of each distinct address.
 """
 
 from __future__ import annotations
@@ -76,9 +83,12 @@ class EstimatedCost:
     def __str__(self) -> str:
         """In words."""
         words = [f"{count_of(self.addresses, 'address')} left"]
-        words += [] if self.units is None else [count_of(self.units, "unit")]
-        words += [] if self.days is None else [f"{count_of(self.days, 'day')} at the quota"]
-        words += [] if self.hours is None else [f"{duration(self.hours)} at the pace of the sample"]
+        if self.units is not None:
+            words.append(count_of(self.units, "unit"))
+        if self.days is not None:
+            words.append(f"{count_of(self.days, 'day')} at the quota")
+        if self.hours is not None:
+            words.append(f"{duration(self.hours)} at the pace of the sample")
         return ", ".join(words)
 
 
@@ -90,23 +100,24 @@ class Estimate:
     ----------
     shares : DataFrame
         Index `bucket`: valid, risky, invalid, unknown, unanswered (asked, and no answer came),
-        several_addresses, missing.
-        `share` of all rows (float64), `low` and `high` of its 95 % interval (float64), and the `rows` and
-        `addresses` (distinct) of the whole that it stands for (int64).
+        several_addresses, missing. `share` of all rows (float64), `low` and `high` of its 95 %
+        interval (float64), and the `rows` and `addresses` (distinct) of the whole that it stands
+        for (int64).
     cost : EstimatedCost
-        `addresses` whose answer is not known yet, `units` of quota, `days` at the quota, `hours` at the
-        pace of the sample; None where it does not apply.
+        `addresses` whose answer is not known yet, `units` of quota, `days` at the quota, `hours` at
+        the pace of the sample; None where it does not apply.
     operators : DataFrame
         Index `operator`, the 20 with the most addresses: `addresses` in the list and `sampled` ones
-        (int64), then the columns of `by_operator` of the sample, where `share` is that of clear answers,
-        with `low` and `high` of its 95 % interval. No rows where no domain is looked up first: ``mx=None``,
-        and types that are verified whole.
+        (int64), then the columns of `by_operator` of the sample, where `share` is that of clear
+        answers, with `low` and `high` of its 95 % interval. No rows where no domain is looked up
+        first: ``mx=None``, and types that are verified whole.
     sampled : int
         Addresses in the sample whose turn came.
     sample : int
         Addresses that were drawn; more than `sampled` if the quota ended early.
     population : int
-        Addresses that it was drawn from: those about which only a mail server or a service can tell more.
+        Addresses that it was drawn from: those about which only a mail server or a service can tell
+        more.
     origin : str
         The three numbers in words.
 
@@ -139,17 +150,13 @@ class Estimate:
         dict
             JSON-ready; the frames are lists of their rows.
         """
-        frames = {"shares": self.shares, "operators": self.operators}
-        rows = {
-            name: json.loads(each.reset_index().to_json(orient="records"))
-            for name, each in frames.items()
-        }
-        numbers = {"sampled": self.sampled, "sample": self.sample, "population": self.population}
         return {
-            "shares": rows["shares"],
+            "shares": rows_of(self.shares),
             "cost": asdict(self.cost),
-            "operators": rows["operators"],
-            **numbers,
+            "operators": rows_of(self.operators),
+            "sampled": self.sampled,
+            "sample": self.sample,
+            "population": self.population,
         }
 
     def __repr__(self) -> str:
@@ -158,16 +165,17 @@ class Estimate:
 
     def __str__(self) -> str:
         """A line for each outcome, then what it is made from and what the rest costs."""
-        rows = [(LINE_LABELS[name], *self._cells(name)) for name in self._shown()]
         head = ("", "share", "95 % interval", "rows", "addresses")
-        widths = [max(len(row[at]) for row in (head, *rows)) for at in range(len(head))]
-        lines = [
-            "  ".join(
-                cell.ljust(width) if at == 0 else cell.rjust(width)
-                for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in (head, *rows)
-        ]
+        table = [head]
+        for name in self._shown():
+            table.append((LINE_LABELS[name], *self._cells(name)))
+        widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
+        lines = []
+        for first, *others in table:
+            cells = [first.ljust(widths[0])]
+            for text, width in zip(others, widths[1:], strict=True):
+                cells.append(text.rjust(width))
+            lines.append("  ".join(cells).rstrip())
         return "\n".join([*lines, f"{self.origin}; {self.cost}"])
 
     def _shown(self) -> list[str]:
@@ -176,13 +184,15 @@ class Estimate:
         return [name for name in LINES if name in tuple(Verdict) or rows[name]]
 
     def _cells(self, name: str) -> tuple[str, str, str, str]:
-        line: dict[str, Any] = {str(each): self.shares.at[name, each] for each in self.shares}
-        share, low, high = line["share"], line["low"], line["high"]
-        rows, addresses = (
-            "" if pd.isna(line[each]) else f"{line[each]:,}" for each in ("rows", "addresses")
-        )
-        interval = "" if low == high else f"{low:.1%} to {high:.1%}"
-        return "" if np.isnan(share) else percent(share, 1.0), interval, rows, addresses
+        """The share, its interval, and the rows and addresses of a line; empty where not known."""
+        line: dict[str, Any] = {str(column): self.shares.at[name, column] for column in self.shares}
+        share = ""
+        if not np.isnan(line["share"]):
+            share = percent(line["share"], 1.0)
+        interval = ""
+        if line["low"] != line["high"]:
+            interval = f"{line['low']:.1%} to {line['high']:.1%}"
+        return share, interval, count_text(line["rows"]), count_text(line["addresses"])
 
     @property
     def origin(self) -> str:
@@ -192,7 +202,10 @@ class Estimate:
             return "from all addresses"
         if self.sampled == self.sample:
             return f"from a sample of {self.sampled:,} of {whole}"
-        return f"from {self.sampled:,} of a sample of {self.sample:,} of {whole} (no quota for more now)"
+        return (
+            f"from {self.sampled:,} of a sample of {self.sample:,} of {whole} (no quota for more "
+            "now)"
+        )
 
     def _repr_html_(self) -> str:
         """The table for notebooks; every text is escaped."""
@@ -200,7 +213,21 @@ class Estimate:
         return f"{table._repr_html_()}{notebook(f'<p>{self.origin}; {self.cost}</p>')}"
 
 
-LINE_LABELS = {**{name: reason_label(name) for name in LINES}, UNANSWERED: "No answer came"}
+LINE_LABELS = {name: reason_label(name) for name in LINES}
+LINE_LABELS[UNANSWERED] = "No answer came"
+
+
+def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a frame with its index, as plain values."""
+    rows: list[dict[str, Any]] = json.loads(frame.reset_index().to_json(orient="records"))
+    return rows
+
+
+def count_text(count: Any) -> str:
+    """A count in digits; empty if it is not known."""
+    if pd.isna(count):
+        return ""
+    return f"{count:,}"
 
 
 def duration(hours: float) -> str:
@@ -209,7 +236,9 @@ def duration(hours: float) -> str:
     >>> duration(0.4), duration(30.0)
     ('24 min', '30 h')
     """
-    return f"{max(1, round(hours * 60)):,} min" if hours < 2 else f"{round(hours):,} h"
+    if hours < 2:
+        return f"{max(1, round(hours * 60)):,} min"
+    return f"{round(hours):,} h"
 
 
 def estimate(
@@ -223,11 +252,11 @@ def estimate(
 ) -> Estimate:
     """Estimate what `verify` would find and cost, by verifying a sample.
 
-    What costs nothing is done for all rows: cells are repaired, repeated addresses counted once, what another
-    verifier settled is taken from `known`, and each domain is looked up in the DNS of this machine. Only what
-    a mail server or a service must tell is sampled. Answers are kept in the journal, so that `verify` asks
-    only the rest. What a local backend verifies without mail servers (``regex``, ``mx``, ``mx_blacklist``) is
-    verified whole.
+    What costs nothing is done for all rows: cells are repaired, repeated addresses counted once,
+    what another verifier settled is taken from `known`, and each domain is looked up in the DNS of
+    this machine. Only what a mail server or a service must tell is sampled. Answers are kept in the
+    journal, so that `verify` asks only the rest. What a local backend verifies without mail servers
+    (``regex``, ``mx``, ``mx_blacklist``) is verified whole.
 
     Parameters
     ----------
@@ -236,21 +265,23 @@ def estimate(
     sample : int, default 400
         Distinct addresses to draw. 400 give a share of one half to within 5 percentage points.
     seed : int, optional
-        Another seed, from 0, draws other addresses. The same one draws the same from the same list, in any
-        order of its rows, so that calling again asks nothing again; a larger sample holds nearly all of a smaller one.
+        Another seed, from 0, draws other addresses. The same one draws the same from the same list,
+        in any order of its rows, so that calling again asks nothing again; a larger sample holds
+        nearly all of a smaller one.
     mx : {"all", None}, default "all"
-        Look up each domain first: addresses that receive no mail are not sampled, and the sample is drawn
-        by operator of the mail servers. None: no domain is looked up, and it is drawn by domain.
+        Look up each domain first: addresses that receive no mail are not sampled, and the sample is
+        drawn by operator of the mail servers. None: no domain is looked up, and it is drawn by
+        domain.
     **options
-        The keyword arguments of `verify`; only `validation_type` has another default, ``smtp``. `screen`
-        may be the `LocalBackend` that looks the domains up. Those about the columns of the result
-        (`columns`, `categories`, `prefix`, `overwrite`) are an error here.
+        The keyword arguments of `verify`; only `validation_type` has another default, ``smtp``.
+        `screen` may be the `LocalBackend` that looks the domains up. Those about the columns of the
+        result (`columns`, `categories`, `prefix`, `overwrite`) are an error here.
 
     Returns
     -------
     Estimate
-        `shares`, `cost` and `operators` as frames and numbers; prints as a small table. If the quota ends
-        early, it is made from the part of the sample whose turn came.
+        `shares`, `cost` and `operators` as frames and numbers; prints as a small table. If the
+        quota ends early, it is made from the part of the sample whose turn came.
 
     Raises
     ------
@@ -265,38 +296,41 @@ def estimate(
     Examples
     --------
     >>> import mailverdict as mv
-    >>> emails = [f"{name}@{domain}" for name in ("ada", "bo", "cy") for domain in ("gmail.com", "gone.example")]
+    >>> people = ("ada", "bo", "cy")
+    >>> emails = [f"{name}@gmail.com" for name in people]
+    >>> emails += [f"{name}@gone.example" for name in people]
     >>> with mv.sandbox.World() as world:
     ...     est = mv.estimate(emails, backend=world.backend, journal=None, progress=False)
     >>> est.population, est.cost.units, list(est.operators.index)
     (3, None, ['bigmail.example'])
     """
-    checked = with_known(
-        check_options(
-            "estimate", {"validation_type": "smtp", **options}, RunOptions.__annotations__
-        )
-    )
-    wanted = check_sample(sample, seed, mx)
+    asked = {"validation_type": "smtp", **options}
+    checked = with_known(check_options("estimate", asked, RunOptions.__annotations__))
+    size = check_sample(sample, seed, mx)
     fixed = Fixed()
     addresses, rows = read_list(data, column, checked, fixed)
     addresses, rows = leave_known(addresses, rows, checked, fixed)
-    seen = observe_addresses(addresses, checked, mx)
-    fixed.add(Verdict.INVALID, rows, seen.is_dead)
-    dead = addresses.filter(pa.array(seen.is_dead))
-    living = np.flatnonzero(~seen.is_dead)
-    addresses, rows, seen = addresses.take(pa.array(living)), rows[living], seen.take(living)
+    facts = observe_addresses(addresses, checked, mx)
+    fixed.add(Verdict.INVALID, rows, facts.is_dead)
+    dead = addresses.filter(pa.array(facts.is_dead))
+    living = np.flatnonzero(~facts.is_dead)
+    addresses = addresses.take(pa.array(living))
+    rows = rows[living]
+    facts = facts.take(living)
 
-    limit = checked.settings.limit
-    size = wanted if limit is None else min(wanted, limit)
-    size = len(addresses) if is_verified_whole(checked) else size
-    strata, drawn = draw_addresses(addresses, rows, seen, size, seed or 0)
+    if checked.settings.limit is not None:
+        size = min(size, checked.settings.limit)
+    if is_verified_whole(checked):
+        size = len(addresses)
+    strata, drawn = draw_addresses(addresses, rows, facts, size, seed or 0)
     answers = verify_sample(addresses.take(pa.array(drawn)), checked)
     drawn = drawn[: len(answers.outcomes)]
-    by_rows, by_addresses = Sample(strata, rows, drawn), Sample(strata, np.ones(len(rows)), drawn)
+    by_rows = Sample(strata, rows, drawn)
+    by_addresses = Sample(strata, np.ones(len(rows)), drawn)
     return Estimate(
         shares=share_table(fixed, by_rows, by_addresses, answers.outcomes),
         cost=cost_of_rest(addresses, dead, checked, answers),
-        operators=operator_table(seen.operators, drawn, answers),
+        operators=operator_table(facts.operators, drawn, answers),
         sampled=len(drawn),
         sample=answers.drawn,
         population=len(addresses),
@@ -319,21 +353,21 @@ def check_sample(sample: int, seed: int | None, mx: str | None) -> int:
 
 def is_verified_whole(options: Options) -> bool:
     """Whether all addresses are verified, since this costs no unit and asks no mail server."""
-    is_local = (
-        isinstance(options.backend, LocalBackend)
-        and options.validation_type is not ValidationType.SMTP
-    )
-    return options.is_free or is_local
+    if options.is_free:
+        return True
+    is_smtp = options.validation_type is ValidationType.SMTP
+    return isinstance(options.backend, LocalBackend) and not is_smtp
 
 
-# --- what costs nothing ---------------------------------------------------------------------------------------------
+# --- what costs nothing ---------------------------------------------------------------------------
 
 
 class Fixed:
     """Rows and distinct addresses whose line is known without a sample."""
 
     def __init__(self) -> None:
-        self.rows, self.addresses = dict.fromkeys(LINES, 0), dict.fromkeys(LINES, 0)
+        self.rows = dict.fromkeys(LINES, 0)
+        self.addresses = dict.fromkeys(LINES, 0)
 
     def add(self, line: str, rows: Floats, which: Bools) -> None:
         """Add some of the addresses; `rows` has the number of rows of each."""
@@ -344,28 +378,30 @@ class Fixed:
 def read_list(
     data: Any, column: ColumnChoice | None, options: Options, fixed: Fixed
 ) -> tuple[pa.StringArray, Floats]:
-    """The distinct well-formed addresses, repaired, and the rows of each; the other cells are `fixed`."""
+    """The well-formed addresses, repaired, and the rows of each; other cells are `fixed`."""
     tables = tables_of(data, column)
-    kept = [kept_repairs(table, options.prefix) if options.clean else None for table in tables]
-    read = read_addresses(
-        [table.values() for table in tables], clean=options.clean, keep_syntax=True, kept=kept
-    )
+    cells = [table.values() for table in tables]
+    kept: list[pa.RecordBatch | None] = [None] * len(tables)
+    if options.clean:
+        kept = [kept_repairs(table, options.prefix) for table in tables]
+    read = read_addresses(cells, clean=options.clean, keep_syntax=True, kept=kept)
     warn_user(*describe_columns(read, column))
-    ok = read["well_formed"]
-    is_malformed = pc.and_not(read["standing"].is_null(), ok)
+    is_well_formed = read["well_formed"]
+    is_malformed = pc.and_not(read["standing"].is_null(), is_well_formed)
     malformed, rows = count_rows(read["text"].filter(is_malformed))
     fixed.add(Verdict.INVALID, rows, np.ones(len(malformed), np.bool_))
     fixed.rows[MISSING] = count_standing(read, MISSING_CELL)
     several = count_standing(read, SEVERAL)
     fixed.rows[SEVERAL_ADDRESSES] = several
     fixed.addresses[SEVERAL_ADDRESSES] = several
-    return count_rows(read["text"].filter(ok))
+    return count_rows(read["text"].filter(is_well_formed))
 
 
 def count_rows(texts: pa.StringArray) -> tuple[pa.StringArray, Floats]:
     """The distinct texts, and how often each is there."""
     distinct, codes = unique_addresses(texts)
-    return distinct, np.bincount(codes, minlength=len(distinct)).astype(np.float64)
+    rows = np.bincount(codes, minlength=len(distinct))
+    return distinct, rows.astype(np.float64)
 
 
 def leave_known(
@@ -374,11 +410,13 @@ def leave_known(
     """Without those that another verifier settled, which are `fixed`."""
     if options.known is None:
         return addresses, rows
-    at = options.known.find(addresses)
-    said = one_array(options.known.rows["result"].cast(pa.string())).take(at)
+    place = options.known.find(addresses)
+    verdicts = one_array(options.known.rows["result"].cast(pa.string())).take(place)
     for verdict in (Verdict.VALID, Verdict.INVALID):
-        fixed.add(verdict, rows, to_bools(pc.equal(said, str(verdict)).fill_null(False)))
-    return addresses.filter(at.is_null()), rows[to_bools(at.is_null())]
+        is_settled = pc.equal(verdicts, str(verdict)).fill_null(False)
+        fixed.add(verdict, rows, to_bools(is_settled))
+    is_left = place.is_null()
+    return addresses.filter(is_left), rows[to_bools(is_left)]
 
 
 @dataclass(frozen=True)
@@ -386,84 +424,92 @@ class AddressFacts:
     """What lists and the DNS say about each distinct address."""
 
     is_dead: Bools  # it is established that its domain receives no mail
-    is_flagged: (
-        Bools  # role, disposable or spamtrap, which decide about the verdict of an accepted address
-    )
+    # Role, disposable or spamtrap, which decide about the verdict of an accepted address.
+    is_flagged: Bools
     operators: pa.StringArray  # null where the mail servers are not known
     domains: pa.StringArray
 
     def take(self, rows: Ints) -> AddressFacts:
         """Those of some addresses."""
-        at = pa.array(rows)
         return AddressFacts(
             self.is_dead[rows],
             self.is_flagged[rows],
-            self.operators.take(at),
-            self.domains.take(at),
+            self.operators.take(pa.array(rows)),
+            self.domains.take(pa.array(rows)),
         )
 
 
 def observe_addresses(addresses: pa.StringArray, options: Options, mx: str | None) -> AddressFacts:
     """Look at the lists and, unless `mx` is None or a run does it anyway, in the DNS."""
-    with_dns = mx is not None and not is_verified_whole(options) and not options.settings.offline
-    backend, is_owned = options.backend, False
+    is_looked_up = mx is not None and not is_verified_whole(options)
+    if options.settings.offline:
+        is_looked_up = False
+    backend = options.backend
+    is_owned = False
     # The run closes one of its own.
     if not isinstance(backend, LocalBackend) or options.owns_backend:
-        given = options.screen if isinstance(options.screen, LocalBackend) else None
-        backend, is_owned = given or LocalBackend(), given is None
+        is_owned = not isinstance(options.screen, LocalBackend)
+        backend = LocalBackend() if is_owned else options.screen
 
-    async def observe() -> tuple[ObservedBatch, tuple[Mapping[int, Any], list[str]]]:
+    async def observe() -> tuple[ObservedBatch, Mapping[int, Any], list[str]]:
         batch = await backend.observe_batch(addresses)
-        names = batch.domain_names() if with_dns else []
-        return batch, await look_up(names, backend, is_owned=is_owned)
+        names = list[str]()
+        if is_looked_up:
+            names = batch.domain_names()
+        evidence, notices = await look_up(names, backend, is_owned=is_owned)
+        return batch, evidence, notices
 
-    batch, (evidence, notices) = run_sync(observe())
+    batch, evidence, notices = run_sync(observe())
     warn_user(*notices)
     domains = batch.domains["domain"]
-    found = [evidence.get(at) for at in range(len(domains))]
-    hosts = [dns.exchanges[0].host if dns is not None and dns.exchanges else None for dns in found]
-    codes = batch.rows["domain"].indices
-    is_dead = np.array([dns is not None and dns.is_undeliverable for dns in found], np.bool_)
+    hosts: list[str | None] = [None] * len(domains)
+    is_undeliverable = np.zeros(len(domains), np.bool_)
+    for place, dns in evidence.items():
+        is_undeliverable[place] = dns.is_undeliverable
+        if dns.exchanges:
+            hosts[place] = dns.exchanges[0].host
+    operators = name_operators(pa.array(hosts, pa.string()), domains)
     flags = batch.flags_of(batch.rows)
     is_flagged = np.zeros(len(batch), np.bool_)
     for name in ("role", "disposable", "spamtrap"):
         is_flagged |= to_bools(flags[name].fill_null(False))
+    domain = batch.rows["domain"].indices
     return AddressFacts(
-        is_dead[codes.to_numpy()],
+        is_undeliverable[domain.to_numpy()],
         is_flagged,
-        name_operators(pa.array(hosts, pa.string()), domains).take(codes),
-        domains.take(codes),
+        operators.take(domain),
+        domains.take(domain),
     )
 
 
 def draw_addresses(
-    addresses: pa.StringArray, rows: Floats, seen: AddressFacts, size: int, seed: int
+    addresses: pa.StringArray, rows: Floats, facts: AddressFacts, size: int, seed: int
 ) -> tuple[Ints, Ints]:
-    """The stratum of each address, and the positions of the sample in the order in which they are asked.
+    """The stratum of each address, and the positions of the sample in the order of asking.
 
-    The strata are operators (domains where these are not known), each in two halves: what a list flags has another
-    verdict if it is accepted. An address of very many rows is drawn for certain.
+    The strata are operators (domains where these are not known), each in two halves: what a list
+    flags has another verdict if it is accepted. An address of very many rows is drawn for certain.
     """
-    coded = pc.coalesce(seen.operators, seen.domains).dictionary_encode()
+    coded = pc.coalesce(facts.operators, facts.domains).dictionary_encode()
     width = len(coded.dictionary)
-    halves = coded.indices.to_numpy().astype(np.int64) + width * seen.is_flagged
-    strata = pool_strata(halves, np.repeat([0, 1], width), size)
-    certain = (rows > 1) & (rows * size >= rows.sum())
-    strata = np.unique(np.where(certain, len(strata), strata), return_inverse=True)[1].astype(
-        np.int64
-    )
-    ranks = pd.util.hash_array(
-        addresses.to_numpy(zero_copy_only=False), hash_key=f"{seed:016d}", categorize=False
-    )
-    return strata, draw(strata, ranks, size, certain=certain)
+    halves = coded.indices.to_numpy().astype(np.int64) + width * facts.is_flagged
+    kinds = np.repeat([0, 1], width)
+    strata = pool_strata(halves, kinds, size)
+    is_certain = (rows > 1) & (rows * size >= rows.sum())
+    strata = np.where(is_certain, len(strata), strata)
+    _, codes = np.unique(strata, return_inverse=True)
+    strata = codes.astype(np.int64)
+    texts = addresses.to_numpy(zero_copy_only=False)
+    ranks = pd.util.hash_array(texts, hash_key=f"{seed:016d}", categorize=False)
+    return strata, draw(strata, ranks, size, certain=is_certain)
 
 
-# --- the sample -----------------------------------------------------------------------------------------------------
+# --- the sample -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class SampleAnswers:
-    """What came out for the addresses of a sample whose turn came, in the order in which they were drawn."""
+    """What came out for the addresses of a sample whose turn came, in the order of the draw."""
 
     outcomes: Ints  # indices of `OUTCOMES`
     codes: Ints  # indices of `ANSWERS`, and the one after the last
@@ -475,7 +521,8 @@ class SampleAnswers:
 def verify_sample(addresses: pa.StringArray, options: Options) -> SampleAnswers:
     """Verify the addresses of the sample; what is known in the journal is not asked again.
 
-    If the quota ends, those after the first without a turn are left out: what is known of them was not drawn.
+    If the quota ends, those after the first without a turn are left out: what is known of them was
+    not drawn.
     """
     chosen = replace(options, known=None, clean=False, columns=ASKED, categories=True, prefix=None)
     run = prepare(pa.table({"email": addresses}), "email", chosen)
@@ -483,11 +530,10 @@ def verify_sample(addresses: pa.StringArray, options: Options) -> SampleAnswers:
     rows = Results(collect(run._start()), "email", None)
     seconds = time.perf_counter() - began
     turns = first_without_turn(run, addresses, rows)
-    verdicts = pc.index_in(rows["verdict"], value_set=pa.array(OUTCOMES)).fill_null(
-        OUTCOMES.index(UNANSWERED)
-    )
+    outcomes = pc.index_in(rows["verdict"], value_set=pa.array(OUTCOMES))
+    outcomes = outcomes.fill_null(OUTCOMES.index(UNANSWERED))
     return SampleAnswers(
-        outcomes=verdicts.to_numpy().astype(np.int64)[:turns],
+        outcomes=outcomes.to_numpy().astype(np.int64)[:turns],
         codes=answers_of(rows).to_numpy().astype(np.int64)[:turns],
         drawn=len(addresses),
         seconds=seconds,
@@ -496,17 +542,25 @@ def verify_sample(addresses: pa.StringArray, options: Options) -> SampleAnswers:
 
 
 def first_without_turn(run: Run[Any], addresses: pa.StringArray, rows: Results) -> int:
-    """The position of the first address that the quota or ``offline`` left out; the number of all if there is none."""
+    """The position of the first address that the quota or ``offline`` left out.
+
+    The number of all if there is none.
+    """
     is_left = pc.equal(rows["status"], str(Status.PENDING))
     # Then others are pending, too: they were asked, and no answer came.
     if run._execution.unanswered:
-        short = [email for each in run._execution.short_of_quota for email in each.emails]
-        is_left = pc.and_(is_left, pc.is_in(addresses, value_set=pa.array(short, pa.string())))
+        short = list[str]()
+        for batch in run._execution.short_of_quota:
+            short += batch.emails
+        is_short = pc.is_in(addresses, value_set=pa.array(short, pa.string()))
+        is_left = pc.and_(is_left, is_short)
     left = np.flatnonzero(to_bools(is_left.fill_null(False)))
-    return int(left[0]) if len(left) else len(addresses)
+    if not len(left):
+        return len(addresses)
+    return int(left[0])
 
 
-# --- the whole ------------------------------------------------------------------------------------------------------
+# --- the whole ------------------------------------------------------------------------------------
 
 
 def share_table(
@@ -515,24 +569,23 @@ def share_table(
     """The shares of all rows, and what they stand for."""
     every = sum(fixed.rows.values()) + by_rows.total
     table = {}
-    for at, line in enumerate(LINES):
-        hits = outcomes == at
-        parts = by_rows.share(hits) if line in OUTCOMES and by_rows.total else (0.0, 0.0, 0.0)
-        share, low, high = (
-            (fixed.rows[line] + part * by_rows.total) / max(every, 1) for part in parts
-        )
-        part = by_addresses.share(hits)[0] if line in OUTCOMES and by_addresses.total else 0.0
-        table[line] = (
-            share,
-            low,
-            high,
-            share * every,
-            fixed.addresses[line] + part * by_addresses.total,
-        )
+    for code, line in enumerate(LINES):
+        bounds = (0.0, 0.0, 0.0)
+        part = 0.0
+        if line in OUTCOMES and by_rows.total:
+            bounds = by_rows.share(outcomes == code)
+            part, _, _ = by_addresses.share(outcomes == code)
+        shares = []
+        for bound in bounds:
+            rows = fixed.rows[line] + bound * by_rows.total
+            shares.append(rows / max(every, 1))
+        addresses = fixed.addresses[line] + part * by_addresses.total
+        table[line] = (*shares, shares[0] * every, addresses)
     names = ["share", "low", "high", "rows", "addresses"]
-    found = pd.DataFrame.from_dict(table, orient="index", columns=names).rename_axis(index="bucket")
-    counted = {name: found[name].astype("float64").round().astype("Int64") for name in names[3:]}
-    return CountTable(found.astype("float64").assign(**counted))
+    shares_of = pd.DataFrame.from_dict(table, orient="index", columns=names, dtype="float64")
+    for name in ("rows", "addresses"):
+        shares_of[name] = shares_of[name].round().astype("Int64")
+    return CountTable(shares_of.rename_axis(index="bucket"))
 
 
 def cost_of_rest(
@@ -540,52 +593,56 @@ def cost_of_rest(
 ) -> EstimatedCost:
     """What a verification of all would cost now; for free types nothing is left.
 
-    Those that are `dead` by the DNS of this machine are submitted to a service, too, unless `screen` finds them first.
+    Those that are `dead` by the DNS of this machine are submitted to a service, too, unless
+    `screen` finds them first.
     """
     if is_verified_whole(options):
         return EstimatedCost(addresses=0, units=None, days=None, hours=None)
     asked = len(addresses) - sum(count_in_journal(addresses, options))
+    left = asked
     is_screened = options.screen is not None or isinstance(options.backend, LocalBackend)
-    left = asked if is_screened else asked + len(dead) - sum(count_in_journal(dead, options))
-    renewed = options.renewed()
-    quota = (
-        None if options.settings.offline else ask_quota(renewed.backend, owned=renewed.owns_backend)
-    )
-    days = None if quota is None else daily_portions(left, quota)
-    return EstimatedCost(
-        addresses=left,
-        units=None if quota is None else left,
-        days=None if days is None else sum(times for _, times in days),
-        hours=asked * answers.seconds / answers.asked / 3600
-        if 2 * answers.asked > answers.drawn
-        else None,
-    )
+    if not is_screened:
+        left += len(dead) - sum(count_in_journal(dead, options))
+    hours = None
+    if 2 * answers.asked > answers.drawn:
+        hours = asked * answers.seconds / answers.asked / 3600
+
+    quota = None
+    if not options.settings.offline:
+        renewed = options.renewed()
+        quota = ask_quota(renewed.backend, owned=renewed.owns_backend)
+    if quota is None:
+        return EstimatedCost(addresses=left, units=None, days=None, hours=hours)
+    days = None
+    portions = daily_portions(left, quota)
+    if portions is not None:
+        days = sum(times for _, times in portions)
+    return EstimatedCost(addresses=left, units=left, days=days, hours=hours)
 
 
 def operator_table(operators: pa.StringArray, drawn: Ints, answers: SampleAnswers) -> pd.DataFrame:
     """The largest operators: the addresses at each, and the answers to those in the sample."""
     coded = operators.dictionary_encode()
-    of_all = coded.indices.fill_null(-1).to_numpy()
-    sizes = np.bincount(of_all[of_all >= 0], minlength=len(coded.dictionary))
-    order = np.lexsort((coded.dictionary.to_numpy(zero_copy_only=False), -sizes))[:OPERATORS]
-    names = [coded.dictionary[int(at)].as_py() for at in order]
-    known, lines = known_operators(), []
-    for name, at in zip(names, order, strict=True):
-        mine = answers.codes[of_all[drawn] == at]
-        counts = np.bincount(mine, minlength=len(ANSWERS) + 1)
-        sampled, clear, share, *others = operator_line(counts, known.get(name, ()))
-        whole = Sample(np.zeros(sizes[at], np.int64), np.ones(sizes[at]), np.arange(len(mine)))
-        _, low, high = whole.share(np.isin(mine, [ANSWERS.index("live"), ANSWERS.index("dead")]))
-        lines.append((sizes[at], sampled, clear, share, low, high, *others))
-    columns = {
-        name: pd.Series([line[at] for line in lines], dtype=kind)
-        for at, (name, kind) in enumerate(OPERATOR_COLUMNS.items())
-    }
-    return CountTable(
-        pd.DataFrame(columns).set_index(pd.Index(names, dtype=object, name="operator"))
-    )
+    texts = coded.dictionary.to_numpy(zero_copy_only=False)
+    operator = coded.indices.fill_null(-1).to_numpy()
+    sizes = np.bincount(operator[operator >= 0], minlength=len(texts))
+    largest = np.lexsort((texts, -sizes))[:OPERATORS]
+    known = known_operators()
+    lines = []
+    for code in largest.tolist():
+        size = sizes[code]
+        codes = answers.codes[operator[drawn] == code]
+        counts = np.bincount(codes, minlength=len(ANSWERS) + 1)
+        sampled, clear, share, *others = operator_line(counts, known.get(texts[code], ()))
+        whole = Sample(np.zeros(size, np.int64), np.ones(size), np.arange(len(codes)))
+        _, low, high = whole.share(np.isin(codes, CLEAR))
+        lines.append((size, sampled, clear, share, low, high, *others))
+    index = pd.Index(texts[largest], dtype=object, name="operator")
+    table = pd.DataFrame(lines, index, list(OPERATOR_COLUMNS), dtype=object)
+    return CountTable(table.astype(OPERATOR_COLUMNS))
 
 
+CLEAR = [ANSWERS.index("live"), ANSWERS.index("dead")]
 OPERATOR_COLUMNS: dict[str, Any] = {
     **dict.fromkeys(("addresses", "sampled", "clear"), "int64"),
     **dict.fromkeys(("share", "low", "high"), "float64"),

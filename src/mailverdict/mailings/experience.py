@@ -89,7 +89,9 @@ class Calibration:
         """One sentence."""
         if math.isnan(self.brier):
             return "too little was learnt to compare forecasts with what was seen"
-        what = "better than" if self.is_better else "not better than"
+        what = "not better than"
+        if self.is_better:
+            what = "better than"
         return (
             f"forecasts are {what} the plain rate of the verdict: Brier score {self.brier:.5f} "
             f"against {self.plain_brier:.5f}, for domains that were left out"
@@ -142,7 +144,8 @@ class LearntMailing:
 
     def has_all(self, groups: pd.Series[int]) -> bool:
         """Whether the mailing has at least so many mailboxes of each group."""
-        return bool((self.by_group().reindex(groups.index).fillna(0) >= groups).all())
+        mailed = self.by_group().reindex(groups.index).fillna(0)
+        return bool((mailed >= groups).all())
 
     def is_like(self, other: LearntMailing) -> bool:
         """Whether both have nearly as many mailboxes of each kind."""
@@ -209,10 +212,11 @@ class Experience:
             return NotImplemented
         mailings = list(self.mailings)
         for new in other.mailings:
-            place = next((at for at, old in enumerate(mailings) if old.is_same(new)), None)
-            if place is None:
+            places = [place for place, old in enumerate(mailings) if old.is_same(new)]
+            if not places:
                 mailings.append(new)
                 continue
+            place = places[0]
             old = mailings[place]
             if not new.is_surely(old):
                 warn_user(
@@ -315,33 +319,39 @@ class Experience:
         """What is in it: the sums, the rate of each verdict and reason, and the last mailings."""
         if not self.mailings:
             return "Experience: no mailing"
-        counts = self.counts
-        sums = {name: int(counts[name].sum()) for name in COUNTS}
-        known = sums["mailed"] - sums["unclear"]
-        share = ""
-        if known:
-            low, high = wilson_interval(sums["hard"], known)
-            share = f" ({sums['hard'] / known:.1%}, {low:.1%} to {high:.1%})"
-        complaints = ""
-        if sums["complaints"]:
-            complaints = f", {count_of(sums['complaints'], 'complaint')}"
-        title = (
-            f"Experience: {count_of(len(self.mailings), 'mailing')}, "
-            f"{count_of(sums['mailed'], 'mailbox', 'mailboxes')}, "
-            f"{count_of(sums['hard'], 'hard bounce')}{share}, {sums['unclear']:,} blocked or "
-            f"deferred{complaints}"
-        )
-        lines = [title]
+        lines = [self._title()]
         for mailing in self.mailings[-SHOWN_MAILINGS:]:
             unclear = mailing.total("unclear")
             lines.append(
                 f"  {mailing}: {mailing.mailed:,} mailed, {mailing.hard:,} hard, {unclear:,} "
                 "blocked or deferred"
             )
-        rates = rates_of(counts, ["verdict", "why"]).sort_values("mailed", ascending=False)
-        groups = rates.head(SHOWN_GROUPS).reset_index().to_dict("records")
-        lines += [f"  {describe_group(group)}: {describe_rate(group)}" for group in groups]
+        rates = rates_of(self.counts, ["verdict", "why"])
+        largest = rates.sort_values("mailed", ascending=False).head(SHOWN_GROUPS)
+        for group in largest.reset_index().to_dict("records"):
+            lines.append(f"  {describe_group(group)}: {describe_rate(group)}")
         return "\n".join(lines)
+
+    def _title(self) -> str:
+        """The sums of all mailings."""
+        counts = self.counts
+        mailed = int(counts["mailed"].sum())
+        hard = int(counts["hard"].sum())
+        unclear = int(counts["unclear"].sum())
+        share = ""
+        known = mailed - unclear
+        if known:
+            low, high = wilson_interval(hard, known)
+            share = f" ({hard / known:.1%}, {low:.1%} to {high:.1%})"
+        complaints = int(counts["complaints"].sum())
+        complained = ""
+        if complaints:
+            complained = f", {count_of(complaints, 'complaint')}"
+        return (
+            f"Experience: {count_of(len(self.mailings), 'mailing')}, "
+            f"{count_of(mailed, 'mailbox', 'mailboxes')}, {count_of(hard, 'hard bounce')}{share}, "
+            f"{unclear:,} blocked or deferred{complained}"
+        )
 
     def _repr_html_(self) -> str:
         """The rates of each verdict and reason, for a notebook."""
@@ -388,6 +398,7 @@ def is_name(text: Any) -> bool:
 
 def write_mailing(mailing: LearntMailing) -> dict[str, Any]:
     """One mailing for the file."""
+    lines = mailing.counts[[*CELL, *COUNTS]].itertuples(index=False)
     return {
         "name": mailing.name,
         "wave": mailing.wave,
@@ -395,7 +406,7 @@ def write_mailing(mailing: LearntMailing) -> dict[str, Any]:
         "list": mailing.key,
         "waves": mailing.waves,
         "max_bounce_rate": mailing.max_bounce_rate,
-        "counts": [list(row) for row in mailing.counts[[*CELL, *COUNTS]].itertuples(index=False)],
+        "counts": [list(line) for line in lines],
     }
 
 
@@ -416,23 +427,28 @@ def read_mailing(content: Any, version: int) -> LearntMailing:
         if name not in counts:
             counts[name] = 0
     counts = counts.astype(dict.fromkeys(COUNTS, "int64"))
-    is_too_many = counts["hard"] + counts["unclear"] > counts["mailed"]
-    is_too_many |= (counts["blocked"] > counts["unclear"]) | (
-        counts["complaints"] > counts["mailed"]
-    )
-    if is_too_many.any() or (counts["domains"] < 1).any():
-        raise ValueError("counts")
+    check_sums(counts)
     if not is_name(content["name"]) or type(content["complete"]) is not bool:
         raise ValueError("name")
     return LearntMailing(
-        read_waves_asked(content["wave"]),
-        counts,
-        content["name"],
-        content["complete"],
-        read_key(content.get("list", "")),
-        read_waves_asked(content.get("waves")),
-        read_rate(content.get("max_bounce_rate")),
+        wave=read_waves_asked(content["wave"]),
+        counts=counts,
+        name=content["name"],
+        is_complete=content["complete"],
+        key=read_key(content.get("list", "")),
+        waves=read_waves_asked(content.get("waves")),
+        max_bounce_rate=read_rate(content.get("max_bounce_rate")),
     )
+
+
+def check_sums(counts: pd.DataFrame) -> None:
+    """A `ValueError` for a line of which a part is more than the whole."""
+    is_wrong = counts["hard"] + counts["unclear"] > counts["mailed"]
+    is_wrong |= counts["blocked"] > counts["unclear"]
+    is_wrong |= counts["complaints"] > counts["mailed"]
+    is_wrong |= counts["domains"] < 1
+    if is_wrong.any():
+        raise ValueError("counts")
 
 
 def read_experience(experience: Any) -> Experience | None:
@@ -455,15 +471,18 @@ def rates_of(counts: pd.DataFrame, by: list[str]) -> CountTable:
 
 def with_interval(table: pd.DataFrame, name: str) -> CountTable:
     """Counts with the rate of hard bounces and its 95 % Wilson interval."""
-    pairs = [
-        wilson_interval(*pair)
-        for pair in zip(table["hard"].tolist(), table["mailed"].tolist(), strict=True)
-    ]
-    intervals = np.array(pairs, np.float64).reshape(-1, 2)
-    table = table.assign(low=intervals[:, 0], high=intervals[:, 1])
-    table.insert(
-        list(table).index("low"), name, table["hard"] / table["mailed"].where(table["mailed"] > 0)
+    low = []
+    high = []
+    for hard, mailed in zip(table["hard"].tolist(), table["mailed"].tolist(), strict=True):
+        interval = wilson_interval(hard, mailed)
+        low.append(interval[0])
+        high.append(interval[1])
+    table = table.assign(
+        low=np.array(low, np.float64),
+        high=np.array(high, np.float64),
     )
+    rate = table["hard"] / table["mailed"].where(table["mailed"] > 0)
+    table.insert(list(table).index("low"), name, rate)
     return CountTable(table)
 
 
@@ -475,43 +494,55 @@ def plain_risk(counts: pd.DataFrame) -> pd.DataFrame:
 def calibrate(counts: pd.DataFrame) -> Calibration:
     """Forecast each domain from the others, and compare with what was seen."""
     table = counts.assign(tried=counts["mailed"] - counts["unclear"])
-    fold = table["domain"].rank(method="dense").astype("int64").to_numpy() % FOLDS
-    fold = np.where(table["domain"] == "", np.arange(len(table)) % FOLDS, fold)
-    forecast, plain = np.full(len(table), np.nan), np.full(len(table), np.nan)
-    for each in range(FOLDS):
-        is_out = fold == each
+    fold = folds_of(table)
+    forecast = np.full(len(table), np.nan)
+    plain = np.full(len(table), np.nan)
+    for number in range(FOLDS):
+        is_out = fold == number
         known = table.assign(
-            tried=table["tried"].mask(is_out, 0), hard=table["hard"].mask(is_out, 0)
+            tried=table["tried"].mask(is_out, 0),
+            hard=table["hard"].mask(is_out, 0),
         )
         if not is_out.any() or not known["tried"].sum():
             continue
-        sums = known.groupby("verdict")[["hard", "tried"]].sum()
-        whole = known["hard"].sum() / known["tried"].sum()
-        rate = (sums["hard"] / sums["tried"].where(sums["tried"] > 0)).fillna(whole)
-        plain[is_out] = table["verdict"].map(rate)[is_out]
         forecast[is_out] = fit_rates(known).cells.rate[is_out]
+        plain[is_out] = rates_by_verdict(known)[is_out]
+
     is_compared = ~np.isnan(forecast) & (table["tried"] > 0).to_numpy()
-    table, forecast, plain = table[is_compared], forecast[is_compared], plain[is_compared]
+    table = table[is_compared]
+    forecast = forecast[is_compared]
+    plain = plain[is_compared]
     table = table.assign(expected=forecast * table["tried"])
-    lines = table.groupby(
-        pd.cut(forecast, FORECASTS, include_lowest=True, labels=RANGES), observed=True
-    )
-    shown = (
-        lines[["tried", "hard", "expected"]]
-        .sum()
-        .rename(columns={"tried": "mailed"})
-        .rename_axis("forecast")
-    )
-    shown["expected"] /= shown["mailed"]
-    return Calibration(brier(forecast, table), brier(plain, table), with_interval(shown, "seen"))
+    ranges = pd.cut(forecast, FORECASTS, include_lowest=True, labels=RANGES)
+    lines = table.groupby(ranges, observed=True)[["tried", "hard", "expected"]].sum()
+    lines = lines.rename(columns={"tried": "mailed"}).rename_axis("forecast")
+    lines["expected"] /= lines["mailed"]
+    return Calibration(brier(forecast, table), brier(plain, table), with_interval(lines, "seen"))
 
 
 RANGES = [f"{low:.0%} to {high:.0%}" for low, high in itertools.pairwise(FORECASTS)]
 
 
+def folds_of(table: pd.DataFrame) -> npt.NDArray[np.int64]:
+    """The fold of each line: that of its domain; lines of small domains go in turn."""
+    rank = table["domain"].rank(method="dense").astype("int64").to_numpy()
+    in_turn = np.arange(len(table))
+    return np.where(table["domain"] == "", in_turn, rank) % FOLDS
+
+
+def rates_by_verdict(table: pd.DataFrame) -> pd.Series[float]:
+    """The plain rate of each line's verdict; that of all where nothing is known of the verdict."""
+    sums = table.groupby("verdict")[["hard", "tried"]].sum()
+    rate = sums["hard"] / sums["tried"].where(sums["tried"] > 0)
+    whole = table["hard"].sum() / table["tried"].sum()
+    return table["verdict"].map(rate.fillna(whole))
+
+
 def brier(forecast: npt.NDArray[np.float64], table: pd.DataFrame) -> float:
     """The mean squared difference between the forecast and what happened, 0 or 1."""
-    hard, tried = table["hard"].to_numpy(), table["tried"].to_numpy()
+    hard = table["hard"].to_numpy()
+    tried = table["tried"].to_numpy()
     if not tried.sum():
         return float("nan")
-    return float((hard * (1 - forecast) ** 2 + (tried - hard) * forecast**2).sum() / tried.sum())
+    squares = hard * (1 - forecast) ** 2 + (tried - hard) * forecast**2
+    return float(squares.sum() / tried.sum())

@@ -1,4 +1,4 @@
-"""What earlier mailings say about the rows of a list: the rates of its cells.
+"""What earlier mailings say about the rows of a list: the rates of its cells, as `Forecast`.
 
 A list is not another list: customers who wrote last month and addresses that were bought bounce at
 rates of their own. In simulated campaigns every weight of other lists made waves worse, even where
@@ -38,9 +38,8 @@ from .release import add_up
 
 INTERVAL = (0.025, 0.975)
 SURELY = (0.005, 0.995)  # fewer bounces than the lower end of this interval are doubted
-SURPRISE = (
-    10  # bounces that are added to those seen and expected, so that a few more are no surprise
-)
+# Bounces that are added to those seen and expected, so that a few more are no surprise.
+SURPRISE = 10
 
 
 class Expected(NamedTuple):
@@ -67,24 +66,28 @@ class Forecast:
 def forecast_list(cells: ListCells, wave_of: Codes, known: Experience) -> Forecast:
     """Fit the rates of a list to all that is known."""
     own, others = split_mailings(cells, wave_of, known)
-    own, doubts = doubt(own)
-    table, cell = join_counts(cells, add_counts([mailing.counts for mailing in own]))
+    believed, doubts = doubt(own)
+    counts = add_counts([mailing.counts for mailing in believed])
+    table, cell = join_counts(cells, counts)
     table = add_near(table, others)
     rates = fit_rates(table)
-    factors = np.ones(len(PRIORS))
-    last = last_mailing(own, int(wave_of.max(initial=0)))
+    last = last_mailing(believed, int(wave_of.max(initial=0)))
+    surprise = 1.0
     if last is not None:
         factors = surprise_of(table, rates, last)
         rates = scale_rates(rates, factors)
-    surprise = float(factors[list(PRIORS).index("doubtful")])
-    return Forecast(rates, cell, tuple(own), tuple(others), tuple(doubts), last, surprise)
+        surprise = float(factors[list(PRIORS).index("doubtful")])
+    return Forecast(rates, cell, tuple(believed), tuple(others), tuple(doubts), last, surprise)
 
 
 def last_mailing(mailings: Sequence[LearntMailing], wave: int) -> LearntMailing | None:
     """The last one up to a wave; if there is none, of all: of an earlier campaign."""
     in_order = sorted(mailings, key=lambda mailing: mailing.wave or 0)
     up_to_wave = [mailing for mailing in in_order if (mailing.wave or 0) <= wave]
-    return next(reversed(up_to_wave or in_order), None)
+    candidates = up_to_wave or in_order
+    if not candidates:
+        return None
+    return candidates[-1]
 
 
 def split_mailings(
@@ -112,26 +115,32 @@ def is_of_list(mailing: LearntMailing, cells: ListCells, wave_of: Codes) -> bool
         return False
     if not mailing.key:
         return has_wave(mailing, cells, wave_of, wave)
-    code = np.unique(cells.mailboxes.code[(wave_of == wave) & cells.mailboxes.has_one])
-    key = key_of_list(cells.mailboxes.names.take(pa.array(code)))
-    return shared_part(mailing.key, key) >= SAME_LIST
+    is_in_wave = (wave_of == wave) & cells.mailboxes.has_one
+    mailbox = np.unique(cells.mailboxes.code[is_in_wave])
+    names = cells.mailboxes.names.take(pa.array(mailbox))
+    return shared_part(mailing.key, key_of_list(names)) >= SAME_LIST
 
 
 def has_wave(mailing: LearntMailing, cells: ListCells, wave_of: Codes, wave: int) -> bool:
     """Whether a mailing has at least the mailboxes of a wave, by verdict and reason."""
     rows = np.flatnonzero((wave_of == wave) & cells.mailboxes.has_one)
-    rows = rows[~pd.Series(cells.mailboxes.code[rows]).duplicated().to_numpy()]
-    table = cells.table.assign(rows=np.bincount(cells.cell[rows], minlength=len(cells.table)))
-    groups = table.groupby(list(CELL[:2]))["rows"].sum()
+    is_repeated = pd.Series(cells.mailboxes.code[rows]).duplicated().to_numpy()
+    groups = count_groups(cells, cells.cell[rows[~is_repeated]])
     return mailing.has_all(groups[groups > 0])
 
 
 def is_within(mailing: LearntMailing, cells: ListCells) -> bool:
     """Whether a list has at least the rows of a mailing, by verdict and reason."""
-    table = cells.table.assign(rows=np.bincount(cells.cell, minlength=len(cells.table)))
-    rows = table.groupby(list(CELL[:2]))["rows"].sum()
     mailed = mailing.by_group()
-    return bool((rows.reindex(mailed.index).fillna(0) >= mailed).all())
+    rows = count_groups(cells, cells.cell).reindex(mailed.index).fillna(0)
+    return bool((rows >= mailed).all())
+
+
+def count_groups(cells: ListCells, cell: Codes) -> pd.Series[int]:
+    """How many of some rows, of which `cell` is the cell, are of each verdict and reason."""
+    rows = np.bincount(cell, minlength=len(cells.table))
+    table = cells.table.assign(rows=rows)
+    return table.groupby(list(CELL[:2]))["rows"].sum()
 
 
 def join_counts(cells: ListCells, counts: pd.DataFrame) -> tuple[pd.DataFrame, Codes]:
@@ -141,14 +150,16 @@ def join_counts(cells: ListCells, counts: pd.DataFrame) -> tuple[pd.DataFrame, C
     table = listed.merge(counts, "outer", list(CELL), sort=False)
     names = ["listed", *COUNTS]
     table[names] = table[names].fillna(0).astype("int64")
-    is_small = table["domain"] == ""
-    table["domains"] = table[["domains", "listed"]].max(axis=1).clip(lower=1).where(is_small, 1)
+    domains = table[["domains", "listed"]].max(axis=1).clip(lower=1)
+    table["domains"] = domains.where(table["domain"] == "", 1)
     table["tried"] = (table["mailed"] - table["unclear"]).astype("float64")
     table["hard"] = table["hard"].astype("float64")
-    place = np.zeros(len(listed), np.int64)
-    at = table["place"].notna().to_numpy()
-    place[table["place"][at].to_numpy(np.int64)] = np.flatnonzero(at)
-    return table.drop(columns="place"), place[cells.cell]
+
+    line = np.zeros(len(listed), np.int64)
+    is_listed = table["place"].notna().to_numpy()
+    place = table["place"][is_listed].to_numpy(np.int64)
+    line[place] = np.flatnonzero(is_listed)
+    return table.drop(columns="place"), line[cells.cell]
 
 
 def add_near(table: pd.DataFrame, others: Sequence[LearntMailing]) -> pd.DataFrame:
@@ -160,15 +171,16 @@ def add_near(table: pd.DataFrame, others: Sequence[LearntMailing]) -> pd.DataFra
     if not others:
         return table
     counts = add_counts([mailing.counts for mailing in others])
-    near = counts[counts["domain"] != ""]
-    tried = (near["mailed"] - near["unclear"]).astype("float64")
+    counts = counts[counts["domain"] != ""]
+    tried = (counts["mailed"] - counts["unclear"]).astype("float64")
     strength = PRIORS["doubtful"].strength
     worth = (strength + 1) / (tried + strength)
-    near = near[list(CELL)].assign(near_tried=tried * worth, near_hard=near["hard"] * worth)
-    joined = table.merge(near, "left", list(CELL), sort=False)
+    near = counts[list(CELL)]
+    near = near.assign(near_tried=tried * worth, near_hard=counts["hard"] * worth)
+    table = table.merge(near, "left", list(CELL), sort=False)
     names = ["near_tried", "near_hard"]
-    joined[names] = joined[names].fillna(0.0)
-    return joined
+    table[names] = table[names].fillna(0.0)
+    return table
 
 
 def doubt(mailings: Sequence[LearntMailing]) -> tuple[list[LearntMailing], list[str]]:
@@ -209,27 +221,36 @@ def lessen(mailing: LearntMailing, part: float) -> LearntMailing:
 
 def forecast_mailing(known: Sequence[LearntMailing], mailing: LearntMailing) -> Expected:
     """The bounces to expect of a mailing from what those before it showed."""
-    empty = mailing.counts.assign(**dict.fromkeys(("mailed", "hard", "unclear"), 0))
-    table = add_counts([*(before.counts for before in known), empty])
-    rates = fit_rates(table.assign(tried=table["mailed"] - table["unclear"]))
-    places = pd.Series(np.arange(len(table)), pd.MultiIndex.from_frame(table[list(CELL)]))
-    place = places.reindex(pd.MultiIndex.from_frame(mailing.counts[list(CELL)])).to_numpy(np.int64)
-    tried = (mailing.counts["mailed"] - mailing.counts["unclear"]).to_numpy(np.int64)
-    return expect(rates, np.repeat(place, tried), SURELY)
+    nothing = dict.fromkeys(("mailed", "hard", "unclear"), 0)
+    counts = [before.counts for before in known]
+    table = add_counts([*counts, mailing.counts.assign(**nothing)])
+    table = table.assign(tried=table["mailed"] - table["unclear"])
+    rates = fit_rates(table)
+    line = lines_of(mailing, table)
+    tried = mailing.counts["mailed"] - mailing.counts["unclear"]
+    return expect(rates, np.repeat(line, tried), SURELY)
+
+
+def lines_of(mailing: LearntMailing, table: pd.DataFrame) -> Codes:
+    """The line of a table that each line of a mailing's counts is about."""
+    cells = pd.MultiIndex.from_frame(table[list(CELL)])
+    lines = pd.Series(np.arange(len(table)), cells)
+    asked = pd.MultiIndex.from_frame(mailing.counts[list(CELL)])
+    return lines.reindex(asked).to_numpy(np.int64)
 
 
 def surprise_of(table: pd.DataFrame, rates: Rates, last: LearntMailing) -> Floats:
     """By which factor good and doubtful rows of the last wave bounced more than their rates say.
 
-        The rates are fitted to it, too. So a factor above 1 says that rates have changed since the
+    The rates are fitted to it, too. So a factor above 1 says that rates have changed since the
     waves before, or that the rows of this wave were worse than those that were mailed first.
     """
-    places = pd.Series(np.arange(len(table)), pd.MultiIndex.from_frame(table[list(CELL)]))
-    place = places.reindex(pd.MultiIndex.from_frame(last.counts[list(CELL)])).to_numpy(np.int64)
-    tried = (last.counts["mailed"] - last.counts["unclear"]).to_numpy(np.float64)
-    kind = np.where(is_good_cell(last.counts), 0, 1)
-    seen = np.bincount(kind, last.counts["hard"], len(PRIORS))
-    expected = np.bincount(kind, rates.cells.rate[place] * tried, len(PRIORS))
+    counts = last.counts
+    tried = (counts["mailed"] - counts["unclear"]).to_numpy(np.float64)
+    rate = rates.cells.rate[lines_of(last, table)]
+    kind = np.where(is_good_cell(counts), 0, 1)
+    seen = np.bincount(kind, counts["hard"], len(PRIORS))
+    expected = np.bincount(kind, rate * tried, len(PRIORS))
     return np.maximum(1.0, (seen + SURPRISE) / (expected + SURPRISE))
 
 
@@ -237,8 +258,9 @@ def expect(rates: Rates, cell: Codes, interval: tuple[float, float] = INTERVAL) 
     """The bounces of some rows; the interval is that of a Beta distribution of their rate."""
     if not len(cell):
         return Expected(0.0, 0.0, 0.0)
-    expected, variance = (sums[-1:] for sums in add_up(rates, cell))
+    bounces, variance = add_up(rates, cell)
+    expected = bounces[-1:]
     size = len(cell)
-    a, b = beta_of(expected / size, variance / size**2)
+    a, b = beta_of(expected / size, variance[-1:] / size**2)
     low, high = (float(beta_quantile(chance, a, b)[0]) * size for chance in interval)
     return Expected(float(expected[0]), low, high)

@@ -126,13 +126,14 @@ def learn(
             f"name={name!r:.100}: give a text without @, of at most {MOST_NAME} characters"
         )
     rows = Results(out, column, prefix, JUDGED)
-    wave_of = read_waves(rows)
-    is_by_wave = mailed is None and "wave" in rows
-    is_mailed = wave_of > 0
-    if not is_by_wave:
-        is_mailed = read_mailed(rows, mailed)
-        wave_of = np.zeros(len(rows), np.int64)
     mailboxes = read_list_mailboxes(rows)
+    is_by_wave = mailed is None and "wave" in rows
+    if is_by_wave:
+        wave_of = read_waves(rows)
+        is_mailed = wave_of > 0
+    else:
+        wave_of = np.zeros(len(rows), np.int64)
+        is_mailed = read_mailed(rows, mailed)
     is_mailed &= mailboxes.has_one
     if not is_mailed.any():
         raise InputError(
@@ -145,27 +146,24 @@ def learn(
     cells = cells_of(rows, mailboxes)
     mailings = []
     for wave in np.unique(wave_of[is_mailed]).tolist():
-        counts = count_cells(cells, is_mailed & (wave_of == wave), reports)
-        if (
-            not complete
-            and not reports.has_any[mailboxes.code[is_mailed & (wave_of == wave)]].any()
-        ):
+        is_in_wave = is_mailed & (wave_of == wave)
+        has_report = reports.has_any[mailboxes.code[is_in_wave]]
+        if not complete and not has_report.any():
             warn_user(
                 f"no report is about wave {wave}: it is not learnt. Learn it when its bounces have "
                 "come; if there are none, learn it as complete"
             )
             continue
-        mailings.append(
-            LearntMailing(
-                wave or None,
-                counts,
-                name,
-                complete,
-                cells.key,
-                note.waves,
-                note.max_bounce_rate,
-            )
+        mailing = LearntMailing(
+            wave=wave or None,
+            counts=count_cells(cells, is_in_wave, reports),
+            name=name,
+            is_complete=complete,
+            key=cells.key,
+            waves=note.waves,
+            max_bounce_rate=note.max_bounce_rate,
         )
+        mailings.append(mailing)
     return Experience(tuple(mailings))
 
 
@@ -215,24 +213,27 @@ def match_reports(
     names = name_mailboxes(reports["address"].combine_chunks().cast(pa.string()))
     number = number_mailboxes(names, mailboxes)
     is_older = are_older(reports["at"], number, mailboxes, wave_at, is_mailed)
+    is_other = number < 0
     outcome = reports["outcome"].cast(pa.string()).to_numpy()
     size = len(mailboxes.names)
     has = {}
     for word in Outcome:
+        is_counted = (outcome == str(word)) & ~is_older & ~is_other
         has[word] = np.zeros(size, np.bool_)
-        has[word][number[(outcome == str(word)) & ~is_older & (number >= 0)]] = True
+        has[word][number[is_counted]] = True
+
+    has_any = np.logical_or.reduce(list(has.values()))
     was_mailed = np.zeros(size, np.bool_)
     was_mailed[mailboxes.code[is_mailed]] = True
-    matched = int((was_mailed & np.logical_or.reduce(list(has.values()))).sum())
+    # The number of an address that is not in the list, -1, is that of the last one here.
     is_unmatched = ~np.append(was_mailed, False)[number]
-    is_other = number < 0
-    gone = names.filter(pa.array(is_other & (outcome == str(Outcome.HARD))))
+    is_gone = is_other & (outcome == str(Outcome.HARD))
     return Reports(
         has=has,
-        matched=matched,
+        matched=int((was_mailed & has_any).sum()),
         unmatched=count_distinct(names, is_unmatched),
         others=count_distinct(names, is_other),
-        gone=len(gone.unique()),
+        gone=count_distinct(names, is_gone),
         older=int(is_older.sum()),
     )
 
@@ -322,21 +323,29 @@ def check_reports(reports: Reports, column: Hashable, *, is_by_wave: bool, compl
 def count_cells(cells: ListCells, is_mailed: Bools, reports: Reports) -> pd.DataFrame:
     """The counts of a mailing; a mailbox counts once."""
     rows = np.flatnonzero(is_mailed)
-    rows = rows[~pd.Series(cells.mailboxes.code[rows]).duplicated().to_numpy()]
+    is_repeated = pd.Series(cells.mailboxes.code[rows]).duplicated().to_numpy()
+    rows = rows[~is_repeated]
     mailbox = cells.mailboxes.code[rows]
     cell = cells.cell[rows]
-    size = len(cells.table)
     has = {outcome: marks[mailbox] for outcome, marks in reports.has.items()}
-    is_clear = has[Outcome.HARD] | has[Outcome.DELIVERED] | has[Outcome.COMPLAINT]
-    is_unclear = (has[Outcome.SOFT] | has[Outcome.BLOCKED]) & ~is_clear
+    hard = has[Outcome.HARD]
+    blocked = has[Outcome.BLOCKED]
+    complained = has[Outcome.COMPLAINT]
+    is_clear = hard | has[Outcome.DELIVERED] | complained
+    is_unclear = (has[Outcome.SOFT] | blocked) & ~is_clear
     pairs = pd.DataFrame({"cell": cell, "domain": cells.mailboxes.domain[mailbox]})
-    domains = np.bincount(pairs.drop_duplicates()["cell"], minlength=size)
+    pairs = pairs.drop_duplicates()
+    marks_of = {
+        "mailed": np.ones(len(cell), np.bool_),
+        "hard": hard,
+        "unclear": is_unclear,
+        "blocked": blocked & ~is_clear,
+        "complaints": complained,
+    }
+    size = len(cells.table)
     counts = cells.table[list(CELL)].copy()
-    counts["domains"] = domains
-    counts["mailed"] = np.bincount(cell, minlength=size)
-    counts["hard"] = np.bincount(cell[has[Outcome.HARD]], minlength=size)
-    counts["unclear"] = np.bincount(cell[is_unclear], minlength=size)
-    counts["blocked"] = np.bincount(cell[has[Outcome.BLOCKED] & ~is_clear], minlength=size)
-    counts["complaints"] = np.bincount(cell[has[Outcome.COMPLAINT]], minlength=size)
+    counts["domains"] = np.bincount(pairs["cell"], minlength=size)
+    for name, marks in marks_of.items():
+        counts[name] = np.bincount(cell[marks], minlength=size)
     counts = counts[counts["mailed"] > 0].reset_index(drop=True)
     return counts.astype(dict.fromkeys(COUNTS, "int64"))

@@ -33,11 +33,12 @@ def key_of_list(mailboxes: pa.StringArray) -> str:
     if len(texts) < FEWEST:
         return ""
     hashes = pd.util.hash_array(texts, hash_key=HASH_KEY, categorize=False)
-    place = (hashes >> np.uint64(56)).astype(np.int64)
+    bins = (hashes >> np.uint64(56)).astype(np.int64)
     largest = np.iinfo(np.uint64).max
     smallest = np.full(KEY_DIGITS, largest)
-    np.minimum.at(smallest, place, hashes)
+    np.minimum.at(smallest, bins, hashes)
     is_filled = smallest < largest
+    # The bin that each digit is taken from.
     source = np.arange(KEY_DIGITS)
     empty = np.flatnonzero(~is_filled)
     attempt = 0
@@ -45,15 +46,19 @@ def key_of_list(mailboxes: pa.StringArray) -> str:
         attempt += 1
         source[empty] = mix(empty * 2**20 + attempt) % KEY_DIGITS
         empty = empty[~is_filled[source[empty]]]
-    return "".join(f"{digit:x}" for digit in (smallest[source] & np.uint64(15)).tolist())
+    digits = smallest[source] & np.uint64(15)
+    return "".join(f"{digit:x}" for digit in digits.tolist())
 
 
 def mix(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """A hash of numbers: that of SplitMix64 (Steele, Lea and Flood 2014)."""
     z = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray((z ^ (z >> np.uint64(31))) >> np.uint64(1), np.int64)
+    z = z ^ (z >> np.uint64(30))
+    z = z * np.uint64(0xBF58476D1CE4E5B9)
+    z = z ^ (z >> np.uint64(27))
+    z = z * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(31))
+    return np.asarray(z >> np.uint64(1), np.int64)
 
 
 def shared_part(key: str, other: str) -> float:
@@ -64,5 +69,7 @@ def shared_part(key: str, other: str) -> float:
     """
     if not key or not other:
         return float("nan")
-    equal = sum(a == b for a, b in zip(key, other, strict=True)) / KEY_DIGITS
-    return max(0.0, (equal - 1 / 16) / (15 / 16))
+    equal = sum(digit == other_digit for digit, other_digit in zip(key, other, strict=True))
+    by_chance = 1 / 16
+    part = (equal / KEY_DIGITS - by_chance) / (1 - by_chance)
+    return max(0.0, part)

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from ..model.arrow import Bools
 from .beta import Floats, digamma, log_beta
 
 Codes = npt.NDArray[np.int64]
@@ -39,6 +40,7 @@ class Prior:
 PRIORS = {"good": Prior(0.006, 500, 150), "doubtful": Prior(0.12, 6, 8)}
 STRENGTHS = 2.0 ** np.arange(10)  # that are compared: 1 to 512
 DOUBT = 1.0  # of a strength that is assumed: a factor of two is one standard deviation
+FIXED_POINT_STEPS = 10
 SAME = 1e8  # the strength of a node that is the only one of its parent: both have one rate
 
 
@@ -61,9 +63,8 @@ class Rates:
     operators: Level
     reasons: Level
     kinds: Level
-    domains: (
-        Floats  # how many domains each cell is about: more than one only in cells of small domains
-    )
+    # How many domains each cell is about: more than one only in cells of small domains.
+    domains: Floats
 
     @property
     def levels(self) -> tuple[Level, ...]:
@@ -79,26 +80,30 @@ def fit_rates(cells: pd.DataFrame) -> Rates:
     and not for the levels above it.
     """
     kind_of_cell = np.where(is_good_cell(cells), 0, 1)  # as in `PRIORS`
-    reason, first_reason = number(cells, ["verdict", "why"])
-    operator, first_operator = number(cells, ["verdict", "why", "operator"])
-    domains = cells["domains"].to_numpy(np.float64)
+    reason, first_of_reason = number(cells, ["verdict", "why"])
+    operator, first_of_operator = number(cells, ["verdict", "why", "operator"])
+    kind_of_operator = kind_of_cell[first_of_operator]
+    kind_of_reason = kind_of_cell[first_of_reason]
+    # The parent of each node, and the kind of each parent.
+    steps = [
+        (operator, kind_of_operator),
+        (reason[first_of_operator], kind_of_reason),
+        (kind_of_reason, np.arange(len(PRIORS))),
+    ]
 
     # Up: what the nodes of each level say about their parents.
-    steps = [
-        (operator, kind_of_cell[first_operator]),
-        (reason[first_operator], kind_of_cell[first_reason]),
-        (kind_of_cell[first_reason], np.arange(len(PRIORS))),
-    ]
+    domains = cells["domains"].to_numpy(np.float64)
     tried = cells["tried"].to_numpy(np.float64)
     hard = cells["hard"].to_numpy(np.float64)
+    count = domains
     tried_of = [tried]
     hard_of = [hard]
     strengths = []
-    count = domains
     for parent, kind in steps:
         size = len(kind)
         strength = estimate_strengths(tried, hard, count, parent, kind)
-        strength[np.bincount(parent, count, size) <= 1] = SAME
+        nodes = np.bincount(parent, count, size)
+        strength[nodes <= 1] = SAME
         # Mails of one node are alike: they say less about the parent than those of many nodes.
         evidence = evidence_of(tried, count, strength[parent])
         mean = mean_below(tried, hard, count, evidence, parent, strength)
@@ -116,19 +121,22 @@ def fit_rates(cells: pd.DataFrame) -> Rates:
     if "near_tried" in cells:
         tried_of[0] = tried_of[0] + cells["near_tried"].to_numpy(np.float64)
         hard_of[0] = hard_of[0] + cells["near_hard"].to_numpy(np.float64)
-    levels = [posterior_of_kinds(tried_of[3], hard_of[3])]
+    level = posterior_of_kinds(tried_of[3], hard_of[3])
+    levels = [level]
     for step in (2, 1, 0):
-        parent = steps[step][0]
+        parent, _ = steps[step]
         strength = strengths[step][parent]
-        levels.append(posterior(tried_of[step], hard_of[step], strength, parent, levels[-1]))
+        level = posterior(tried_of[step], hard_of[step], strength, parent, level)
+        levels.append(level)
     kinds, reasons, operators, lowest = levels
     return Rates(lowest, operators, reasons, kinds, domains)
 
 
-def is_good_cell(cells: pd.DataFrame) -> npt.NDArray[np.bool_]:
+def is_good_cell(cells: pd.DataFrame) -> Bools:
     """Cells of valid rows about which a mail server was asked."""
-    is_good = (cells["verdict"] == "valid") & (cells["why"] == NO_REASON)
-    return is_good.to_numpy(np.bool_)
+    is_valid = cells["verdict"] == "valid"
+    is_asked = cells["why"] == NO_REASON
+    return (is_valid & is_asked).to_numpy(np.bool_)
 
 
 def scale_rates(rates: Rates, factors: Floats) -> Rates:
@@ -138,12 +146,13 @@ def scale_rates(rates: Rates, factors: Floats) -> Rates:
     for level in reversed(rates.levels):
         if len(level.parent):
             factor = factor[level.parent]
-        rate = np.minimum(level.rate * factor, 1 - 1e-9)
-        levels.append(
-            replace(
-                level, rate=rate, own=level.own * factor**2, variance=level.variance * factor**2
-            )
+        scaled = replace(
+            level,
+            rate=np.minimum(level.rate * factor, 1 - 1e-9),
+            own=level.own * factor**2,
+            variance=level.variance * factor**2,
         )
+        levels.append(scaled)
     kinds, reasons, operators, cells = levels
     return Rates(cells, operators, reasons, kinds, rates.domains)
 
@@ -156,9 +165,12 @@ def number(cells: pd.DataFrame, columns: list[str]) -> tuple[Codes, Codes]:
 
 
 def evidence_of(tried: Floats, count: Floats, strength: Floats) -> Floats:
-    """Independent mails that a node is worth for its parent (Kish 1965): n (k + 1) / (n + k)."""
-    each = tried / count
-    worth: Floats = count * each * (strength + 1) / (each + strength)
+    """Independent mails that a node is worth for its parent (Kish 1965): n (k + 1) / (n + k).
+
+    A node of several small domains is worth what they are worth together.
+    """
+    mails = tried / count
+    worth: Floats = count * mails * (strength + 1) / (mails + strength)
     return worth
 
 
@@ -171,15 +183,21 @@ def mean_below(
     only the beginning; the fixed point is that of the beta-binomial likelihood (Minka 2000).
     """
     size = len(strength)
-    whole: Floats = np.maximum(np.bincount(parent, evidence, size), 1e-9)
-    rate: Floats = np.bincount(parent, evidence * hard / np.maximum(tried, 1e-9), size) / whole
-    for _ in range(10):
+    is_pooled = count > 1
+    reached = tried - hard
+    bounces = evidence * hard / np.maximum(tried, 1e-9)
+    mails: Floats = np.maximum(np.bincount(parent, evidence, size), 1e-9)
+    rate: Floats = np.bincount(parent, bounces, size) / mails
+    for _ in range(FIXED_POINT_STEPS):
         rate = rate.clip(1e-6, 1 - 1e-6)
-        a, b = (rate * strength)[parent], ((1 - rate) * strength)[parent]
-        bounced = np.where(count > 1, hard, a * (digamma(a + hard) - digamma(a)))
-        reached = np.where(count > 1, tried - hard, b * (digamma(b + tried - hard) - digamma(b)))
-        whole = np.maximum(np.bincount(parent, bounced + reached, size), 1e-9)
-        rate = np.bincount(parent, bounced, size) / whole
+        a = (rate * strength)[parent]
+        b = ((1 - rate) * strength)[parent]
+        weight_of_hard = a * (digamma(a + hard) - digamma(a))
+        weight_of_reached = b * (digamma(b + tried - hard) - digamma(b))
+        weight_of_hard = np.where(is_pooled, hard, weight_of_hard)
+        weight_of_reached = np.where(is_pooled, reached, weight_of_reached)
+        both = np.bincount(parent, weight_of_hard + weight_of_reached, size)
+        rate = np.bincount(parent, weight_of_hard, size) / np.maximum(both, 1e-9)
     return rate
 
 
@@ -188,51 +206,63 @@ def estimate_strengths(
 ) -> Floats:
     """How alike the nodes of each parent are: the strength of the Beta distribution of their rates.
 
-    Of each strength in `STRENGTHS` the likelihood is that of beta-binomial counts. Those of all
-    parents of a kind together are weighed with what is assumed, and those of one parent with that
-    result. Moments would be simpler, but they are wrong where a domain that bounces is mailed no
-    further. Cells of small domains do not say.
+    Empirical Bayes: of each strength in `STRENGTHS` the likelihood is that of beta-binomial counts
+    (Skellam 1948). Those of all parents of a kind together are weighed with what is assumed, and
+    those of one parent with that result. Moments (Kleinman 1973) would be simpler, but they are
+    wrong where a domain that bounces is mailed no further. Cells of small domains do not say.
     """
-    at = np.flatnonzero((tried > 0) & (count == 1))
-    n, hits, above, size = tried[at], hard[at], parent[at], len(kind)
-    usual = np.array([each.rate for each in PRIORS.values()])[kind]
+    size = len(kind)
+    counted = np.flatnonzero((tried > 0) & (count == 1))
+    tried = tried[counted]
+    hard = hard[counted]
+    parent = parent[counted]
+    usual = np.array([prior.rate for prior in PRIORS.values()])[kind]
     likelihood = np.empty((len(STRENGTHS), size))
-    for row, strength in enumerate(STRENGTHS):
-        evidence = n * (strength + 1) / (n + strength)
-        mean = (np.bincount(above, evidence * hits / n, size) + usual) / (
-            np.bincount(above, evidence, size) + 1
-        )
-        a, b = mean[above] * strength, (1 - mean[above]) * strength
-        each = log_beta(a + hits, b + n - hits) - log_beta(a, b)
-        likelihood[row] = np.bincount(above, each, size)
-    assumed = np.array([each.strength for each in PRIORS.values()])
-    together = np.stack(
-        [likelihood[:, kind == each].sum(axis=1) for each in range(len(assumed))], axis=1
-    )
-    return most_likely(likelihood, most_likely(together, assumed)[kind])
+    for line, strength in enumerate(STRENGTHS):
+        evidence = tried * (strength + 1) / (tried + strength)
+        bounces = np.bincount(parent, evidence * hard / tried, size)
+        mails = np.bincount(parent, evidence, size)
+        mean = (bounces + usual) / (mails + 1)
+        a = mean[parent] * strength
+        b = (1 - mean[parent]) * strength
+        of_node = log_beta(a + hard, b + tried - hard) - log_beta(a, b)
+        likelihood[line] = np.bincount(parent, of_node, size)
+
+    assumed = np.array([prior.strength for prior in PRIORS.values()])
+    together = np.empty((len(STRENGTHS), len(PRIORS)))
+    for code in range(len(PRIORS)):
+        together[:, code] = likelihood[:, kind == code].sum(axis=1)
+    of_kind = most_likely(together, assumed)
+    return most_likely(likelihood, of_kind[kind])
 
 
 def most_likely(likelihood: Floats, assumed: Floats) -> Floats:
     """The mean of the strengths, on a scale of logarithms with a normal prior around `assumed`."""
     scale = np.log2(STRENGTHS)[:, None]
-    weight = likelihood - ((scale - np.log2(assumed)) / DOUBT) ** 2 / 2
+    deviation = (scale - np.log2(assumed)) / DOUBT
+    weight = likelihood - deviation**2 / 2
     weight = np.exp(weight - weight.max(axis=0))
-    mean: Floats = 2 ** ((weight * scale).sum(axis=0) / weight.sum(axis=0))
-    return mean
+    mean = (weight * scale).sum(axis=0) / weight.sum(axis=0)
+    strength: Floats = 2**mean
+    return strength
 
 
 def posterior_of_kinds(tried: Floats, hard: Floats) -> Level:
     """Good and doubtful rows as a whole: the prior and what was seen."""
-    rate, worth = np.array([(each.rate, each.worth) for each in PRIORS.values()]).T
-    a, b = rate * worth + hard, (1 - rate) * worth + tried - hard
+    prior_rate = np.array([prior.rate for prior in PRIORS.values()])
+    worth = np.array([prior.worth for prior in PRIORS.values()])
+    a = prior_rate * worth + hard
+    b = (1 - prior_rate) * worth + tried - hard
+    rate = a / (a + b)
     variance = a * b / ((a + b) ** 2 * (a + b + 1))
-    return Level(a / (a + b), variance, variance, np.ones_like(a), np.empty(0, np.int64))
+    return Level(rate, variance, variance, np.ones_like(a), np.empty(0, np.int64))
 
 
 def posterior(tried: Floats, hard: Floats, strength: Floats, parent: Codes, above: Level) -> Level:
     """A level below another one, of the rate m: Beta(k m + hard, k (1 - m) + tried - hard)."""
-    mean, variance = above.rate[parent], above.variance[parent]
+    mean = above.rate[parent]
     share = strength / (tried + strength)
     rate = (strength * mean + hard) / (tried + strength)
     own = rate * (1 - rate) / (tried + strength + 1)
-    return Level(rate, own, own + share**2 * variance, share, parent)
+    variance = own + share**2 * above.variance[parent]
+    return Level(rate, own, variance, share, parent)

@@ -14,10 +14,11 @@ from ..table.columns import RISK_COLUMNS
 from ..table.notices import Note, warn_user
 from ..table.overwrite import name_columns
 from ..table.table import Frame
-from .beta import beta_of, beta_quantile
-from .cells import cells_of, read_list_mailboxes, read_waves
-from .experience import plain_risk, rates_of, read_experience
+from .beta import Floats, beta_of, beta_quantile
+from .cells import ListCells, cells_of, read_list_mailboxes, read_waves
+from .experience import Experience, plain_risk, rates_of, read_experience
 from .forecast import INTERVAL, forecast_list
+from .rates import Codes
 
 
 def risk(
@@ -81,23 +82,31 @@ def risk(
     rows = Results(out, column, prefix, JUDGED)
     names = name_columns(rows.data, rows.prefix, RISK_COLUMNS)
     cells = cells_of(rows, read_list_mailboxes(rows), known.counts)
-    verdict = cells.table["verdict"]
     if known.calibration.is_better:
-        forecast = forecast_list(cells, read_waves(rows), known)
-        level = forecast.rates.cells
-        a, b = beta_of(level.rate, level.variance)
-        bounds = [beta_quantile(chance, a, b) for chance in INTERVAL]
-        risks = np.stack([level.rate, *bounds], axis=1)[forecast.cell]
-        tried = rates_of(known.counts, ["verdict"])["mailed"]
-        was_tried = (verdict.map(tried).fillna(0) > 0).to_numpy()
-        risks[~was_tried[cells.cell]] = np.nan
+        risks = forecast_risks(cells, read_waves(rows), known)
     else:
         warn_user(Note(f"{known.calibration}; the risk is the plain rate of the verdict"))
-        risks = plain_risk(known.counts).reindex(verdict).to_numpy()[cells.cell]
+        of_verdict = plain_risk(known.counts).reindex(cells.table["verdict"])
+        risks = of_verdict.to_numpy()[cells.cell]
     risks[~cells.mailboxes.has_one] = np.nan
-    table = pa.table(
-        [pa.array(values, from_pandas=True) for values in risks.T],
-        names=[column.name for column in RISK_COLUMNS],
-    )
+    columns = {
+        column.name: pa.array(values, from_pandas=True)
+        for column, values in zip(RISK_COLUMNS, risks.T, strict=True)
+    }
+    table = pa.table(columns)
     marked: Frame = rows.data.attach(table, names, RISK_COLUMNS, {})
     return marked
+
+
+def forecast_risks(cells: ListCells, wave_of: Codes, known: Experience) -> Floats:
+    """The rate of each row's cell and its 95 % credible interval; NaN where nothing is known."""
+    forecast = forecast_list(cells, wave_of, known)
+    level = forecast.rates.cells
+    a, b = beta_of(level.rate, level.variance)
+    bounds = [beta_quantile(chance, a, b) for chance in INTERVAL]
+    risks = np.stack([level.rate, *bounds], axis=1)[forecast.cell]
+    tried_of = rates_of(known.counts, ["verdict"])["mailed"]
+    tried = cells.table["verdict"].map(tried_of).fillna(0)
+    was_tried = (tried > 0).to_numpy()
+    risks[~was_tried[cells.cell]] = np.nan
+    return risks

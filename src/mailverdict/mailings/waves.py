@@ -3,83 +3,47 @@
 One call, top to bottom:
 
 1. the list: its mailboxes, its cells (`cells.py`), the waves of its rows, and the note of the call
-   before (`notes.py`);
-2. what is asked: the budget and the number of waves, by the arguments, the note, or the experience;
-3. rows that are never mailed (`hold_rows`);
-4. what is known: the rates of the cells (`forecast.py`), and whether the sender has to wait
+   before (`notes.py`); and what is asked: the budget and the number of waves (`list_to_mail.py`);
+2. what is known: the rates of the cells (`forecast.py`), and whether the sender has to wait
    (`reputation.py`);
-5. the rows of this wave (`release.py`), and the words about them.
+3. rows that are never mailed, and the rows of this wave (`choice.py`, `release.py`);
+4. the words about them (`wording.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import Any, Generic
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import SettingsError
-from ..frames.clean import DID_YOU_MEAN
-from ..frames.policy import REMARKED, Policy, decide_rows, read_decided
-from ..frames.results import Results
-from ..model.arrow import Bools, one_array, to_bools
-from ..model.words import MEANING, SEVERAL_ADDRESSES, Verdict, count_of
-from ..table.columns import HELD_COLUMNS, WAVE_COLUMNS, label_of
+from ..model.words import count_of
+from ..table.columns import HELD_COLUMNS, WAVE_COLUMNS
 from ..table.notices import warn_user
 from ..table.overwrite import name_columns
 from ..table.table import Frame, Table
-from .cells import (
-    ListCells,
-    ListMailboxes,
-    cells_of,
-    read_list_mailboxes,
-    read_wave_times,
-    read_waves,
-    says_who_was_asked,
+from .cells import read_wave_times
+from .choice import Choice, choose_wave, count_reasons
+from .experience import Experience, read_experience
+from .forecast import Expected, forecast_list
+from .list_to_mail import (
+    BUDGET,
+    Budget,
+    ListToMail,
+    check_frame,
+    choose_budget,
+    read_list,
+    take_back,
 )
-from .experience import Experience, LearntMailing, read_experience
-from .forecast import (
-    Expected,
-    Forecast,
-    expect,
-    forecast_list,
-    has_wave,
-    is_within,
-    last_mailing,
-    split_mailings,
-)
-from .list_key import FEWEST, shared_part
-from .notes import ListNote, read_note
-from .rates import PRIORS, Codes
-from .release import below_budget, choose_pilot, choose_rows
-from .reputation import Reputation, judge_reputation
+from .notes import ListNote
+from .reputation import judge_reputation
+from .wording import RESUME, explain, warnings_of
 
-BUDGET = 0.02
-WAVES = 6
-# A list that shares so much with one of which a wave was mailed is that list, of which some rows
-# were taken off.
-UNCHANGED = 0.9
-# Which rows may be mailed at all; the words for the others are those of `decide`.
-RELEASED = Policy(
-    "mailing",
-    send=("valid", "risky", "unknown"),
-    retry=(),
-    drop=("invalid", "risky:disposable", "risky:spamtrap", "flag:disposable", "flag:spamtrap"),
-)
-LATER = "kept for a later wave"
-REPEATED = "its mailbox is in another row"
-UNVERIFIED = "it has no verdict"
-UNSURE = "not sure enough for this wave"
-REFUSING = "withheld: its operator blocked the last wave"
-WITHHELD = "withheld: the last wave was blocked or complained about"
-RESUME = "Find the cause, then go on with resume=True"
-VARIED = (DID_YOU_MEAN, REMARKED)  # what follows is another text in each row
 SHOWN_REASONS = 7
 
 
@@ -197,10 +161,10 @@ class Mailing(Generic[Frame]):
 
         from ..theme import notebook  # noqa: PLC0415 - only notebooks need it
 
-        lines = (
-            f'<tr><td>{html.escape(why)}</td><td class="mv-number">{rows:,}</td></tr>'
-            for why, rows in self._shown().items()
-        )
+        lines = []
+        for reason, rows in self._shown().items():
+            cells = f'<td>{html.escape(reason)}</td><td class="mv-number">{rows:,}</td>'
+            lines.append(f"<tr>{cells}</tr>")
         title = f"<p><b>{html.escape(self._title())}</b></p>"
         why = f"<p>{html.escape(self.why)} {html.escape(self._remedy())}</p>"
         head = "<thead><tr><th>held</th><th>rows</th></tr></thead>"
@@ -312,12 +276,13 @@ def mailing(
     waiting = np.flatnonzero(choice.wave_of == 0)
     words = choice.held.take(pa.array(waiting))
     held = Table(marked.take(waiting), listed.data.column)
+    reasons = pa.table({"held": words})
     return Mailing(
         wave=listed.wave,
         waves=budget.waves,
         next=marked.take(np.sort(choice.now)),
         frame=frame,
-        held=held.attach(pa.table({"held": words}), labels[2:], HELD_COLUMNS, {}),
+        held=held.attach(reasons, labels[2:], HELD_COLUMNS, {}),
         expected=choice.expected,
         why=" ".join(explain(listed, budget, forecast, choice)),
         warnings=(*forecast.doubts, *choice.reputation.complaints, *choice.refusals),
@@ -332,10 +297,6 @@ def mailing(
     )
 
 
-# --- the list, and what is asked
-# -------------------------------------------------------------------------------------
-
-
 def check_options(max_bounce_rate: Any, waves: Any, pilot: Any) -> None:
     """An error for options of a wrong type or size."""
     if max_bounce_rate is not None:
@@ -348,300 +309,6 @@ def check_options(max_bounce_rate: Any, waves: Any, pilot: Any) -> None:
             raise SettingsError(f"{name}={number!r}: give a whole number from 1")
 
 
-@dataclass(frozen=True, eq=False)
-class ListToMail:
-    """A list with what is known of its waves."""
-
-    rows: Results
-    cells: ListCells
-    wave_of: Codes  # of each row; 0 where it was not released
-    note: ListNote
-    known: Experience
-
-    @property
-    def data(self) -> Table:
-        """The frame that was given."""
-        return self.rows.data
-
-    @property
-    def last_wave(self) -> int:
-        """The last wave of the frame; 0 for none."""
-        return int(self.wave_of.max(initial=0))
-
-    @property
-    def wave(self) -> int:
-        """The number of the next wave."""
-        return self.last_wave + 1
-
-    @cached_property
-    def own(self) -> list[LearntMailing]:
-        """The learnt mailings of this list."""
-        return split_mailings(self.cells, self.wave_of, self.known)[0]
-
-    @cached_property
-    def not_learnt(self) -> tuple[int, ...]:
-        """The waves of the frame that the experience lacks."""
-        waves = np.unique(self.wave_of[self.wave_of > 0]).tolist()
-        return tuple(wave for wave in waves if not self.is_learnt(wave))
-
-    def is_learnt(self, wave: int) -> bool:
-        """Whether the experience has a wave of this list, with its rows."""
-        return any(
-            mailing.wave == wave and has_wave(mailing, self.cells, self.wave_of, wave)
-            for mailing in self.own
-        )
-
-    @property
-    def mailed_before(self) -> LearntMailing | None:
-        """The last learnt wave of this list, if no row of the frame has a wave."""
-        if self.last_wave:
-            return None
-        waves = [mailing for mailing in self.own if mailing.wave is not None]
-        return last_mailing(waves, 0)
-
-    @property
-    def maybe_mailed_before(self) -> LearntMailing | None:
-        """The last learnt wave of a list that may be this one, where both are too short for a key."""
-        if self.last_wave or self.cells.key:
-            return None
-        waves = []
-        for mailing in self.known.mailings:
-            is_short = not mailing.key and mailing.mailed < FEWEST
-            if is_short and mailing.wave is not None and is_within(mailing, self.cells):
-                waves.append(mailing)
-        return last_mailing(waves, 0)
-
-    def label(self, name: str) -> str:
-        """The label of a result column, for messages."""
-        return repr(label_of(self.rows.column, self.rows.prefix, name))
-
-
-def read_list(
-    out: Any, column: Hashable | None, prefix: str | None, known: Experience
-) -> ListToMail:
-    """The list, its cells and its waves."""
-    rows = read_decided(out, column, prefix)
-    cells = cells_of(rows, read_list_mailboxes(rows), known.counts)
-    return ListToMail(rows, cells, read_waves(rows), read_note(rows), known)
-
-
-def take_back(listed: ListToMail) -> ListToMail:
-    """The list without its last wave, which was not mailed."""
-    wave = listed.last_wave
-    if not wave:
-        return listed
-    if wave not in listed.not_learnt:
-        raise SettingsError(
-            f"again=True: wave {wave} was learnt, so it was mailed. Leave again= out for wave "
-            f"{wave + 1}"
-        )
-    wave_of = np.where(listed.wave_of == wave, 0, listed.wave_of)
-    released = {number: moment for number, moment in listed.note.released.items() if number < wave}
-    return replace(listed, wave_of=wave_of, note=replace(listed.note, released=released))
-
-
-def check_frame(listed: ListToMail) -> None:
-    """An error if waves of the list are known, and the frame does not say who was in them."""
-    remedy = (
-        "Give Mailing.frame of the last call, which has all rows and their waves. again=True plans "
-        "wave 1 again"
-    )
-    if listed.last_wave:
-        is_all_released = bool((listed.wave_of > 0).all())
-        if is_all_released and listed.note.rows > len(listed.wave_of):
-            raise SettingsError(
-                f"all {count_of(len(listed.wave_of), 'row')} of this frame are in a wave, and the "
-                f"list has {listed.note.rows:,}: is it Mailing.next? {remedy}"
-            )
-        return
-    label = listed.label("wave")
-    if listed.note.released:
-        wave = max(listed.note.released)
-        raise SettingsError(
-            f"wave {wave} of this list was released, and no row of this frame has a wave in "
-            f"{label}: is it Mailing.held? {remedy}"
-        )
-    if "wave" in listed.rows and "held" in listed.rows and listed.rows["held"].null_count == 0:
-        raise SettingsError(
-            f"each row of this frame has a reason in {listed.label('held')}: is it Mailing.held? "
-            f"{remedy}"
-        )
-    before = listed.mailed_before
-    if before is None or before.wave == before.waves:
-        return
-    if shared_part(before.key, listed.cells.key) >= UNCHANGED:
-        raise SettingsError(f"{before} {describe_before(listed)}. {remedy}")
-
-
-def describe_before(listed: ListToMail) -> str:
-    """What is known of waves of this list, of which the frame says nothing."""
-    return (
-        "of this list is in the experience, and no row of this frame has a wave in "
-        f"{listed.label('wave')}: people would be mailed again"
-    )
-
-
-@dataclass(frozen=True)
-class Budget:
-    """The bounces that are allowed, in how many waves."""
-
-    rate: float
-    waves: int
-    assumed: tuple[str, ...]  # which of them nobody gave
-
-
-def choose_budget(listed: ListToMail, rate: float | None, waves: int | None) -> Budget:
-    """What was asked for, now or in the waves before; else the defaults, which are named."""
-    assumed = []
-    last = last_mailing(listed.own, listed.last_wave)
-    if rate is None:
-        rate = listed.note.max_bounce_rate
-    if rate is None and last is not None:
-        rate = last.max_bounce_rate
-    if rate is None:
-        rate = BUDGET
-        assumed.append(f"max_bounce_rate={BUDGET}")
-    if waves is None:
-        waves = listed.note.waves
-    if waves is None and last is not None:
-        waves = last.waves
-    if waves is None:
-        waves = WAVES
-        assumed.append(f"waves={WAVES}")
-    if listed.wave > waves:
-        raise SettingsError(
-            f"waves={waves}: all of them have been released; give more for another one, or "
-            "again=True if the last one was not mailed"
-        )
-    return Budget(float(rate), int(waves), tuple(assumed))
-
-
-# --- the rows of the wave
-# --------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """The rows of a wave, and why the others wait."""
-
-    now: Codes  # the rows to mail
-    wave_of: Codes  # of each row, with this wave
-    held: pa.StringArray  # why each row is held; null for those that are mailed, now or before
-    left: int  # rows that might be mailed
-    expected: Expected
-    is_sure: bool  # whether the margin fits in the budget
-    reputation: Reputation
-    refusals: tuple[str, ...]  # operators whose rows are withheld
-    withheld: str
-    can_resume: bool  # rows wait until resume=True
-    is_pilot: bool
-
-
-def choose_wave(
-    listed: ListToMail,
-    budget: Budget,
-    forecast: Forecast,
-    reputation: Reputation,
-    pilot: int | None,
-    *,
-    resume: bool,
-) -> Choice:
-    """Choose the rows of the wave, and say why the others are held."""
-    held = hold_rows(listed.rows, listed.cells.mailboxes, listed.wave_of)
-    is_left = to_bools(held.is_null()) & (listed.wave_of == 0)
-    is_refused = np.zeros(len(is_left), np.bool_)
-    refusals: tuple[str, ...] = ()
-    withheld = ""
-    if not resume:
-        refusals = reputation.refusals
-        is_refused = is_left & np.isin(listed.cells.operators, reputation.operators)
-        withheld = "; ".join(reputation.withheld)
-    is_open = is_left & ~is_refused
-    if withheld:
-        is_open = np.zeros(len(is_left), np.bool_)
-    rows = np.flatnonzero(is_open)
-    rates, cell = forecast.rates, forecast.cell
-    is_good = listed.cells.is_good
-    if pilot is None:
-        chosen = choose_rows(
-            rates, cell[rows], is_good[rows], budget.rate, listed.wave, budget.waves
-        )
-    else:
-        chosen = choose_pilot(rates, cell[rows], is_good[rows], pilot)
-    now = rows[chosen]
-    wave_of = listed.wave_of.copy()
-    wave_of[now] = listed.wave
-
-    is_waiting = is_left & (wave_of == 0)
-    is_later = is_good & (rates.cells.rate[cell] <= budget.rate)
-    if withheld:
-        held = put_reason(held, is_waiting, WITHHELD)
-    held = put_reason(held, is_waiting & is_refused, REFUSING)
-    held = put_reason(held, is_waiting & is_later, LATER)
-    held = put_reason(held, is_waiting, UNSURE)
-    return Choice(
-        now=now,
-        wave_of=wave_of,
-        held=held,
-        left=int(is_open.sum()),
-        expected=expect(rates, cell[now]),
-        is_sure=bool(below_budget(rates, cell[now], budget.rate)[-1:].all()),
-        reputation=reputation,
-        refusals=refusals,
-        withheld=withheld,
-        can_resume=bool(withheld) or bool(is_refused.any()),
-        is_pilot=pilot is not None,
-    )
-
-
-def hold_rows(rows: Results, mailboxes: ListMailboxes, wave_of: Codes) -> pa.StringArray:
-    """Why each row is never mailed, in words; null for rows that may be."""
-    decided = decide_rows(rows, RELEASED)
-    is_sent = pc.equal(decided["action"], "send")
-    held = one_array(pc.if_else(is_sent, pa.scalar(None, pa.string()), decided["action_why"]))
-    has_verdict = pc.is_in(rows.buckets.cast(pa.string()), pa.array(list(map(str, Verdict))))
-    never = [  # also if a person decided to send
-        (MEANING["invalid"], pc.equal(rows.buckets, str(Verdict.INVALID))),
-        ("flagged spamtrap", rows["spamtrap"]),
-        ("flagged disposable", rows["disposable"]),
-        (MEANING[SEVERAL_ADDRESSES], pa.array(rows.is_several)),
-        (UNVERIFIED, pc.invert(has_verdict)),
-    ]
-    for reason, is_never in never:
-        held = put_reason(held, to_bools(is_never.cast(pa.bool_()).fill_null(False)), reason)
-    # Of a mailbox one row is mailed: the one that was, or the first that may be.
-    is_held = to_bools(held.is_valid())
-    order = np.argsort(2 * (wave_of == 0) + is_held, kind="stable")
-    is_repeated = np.zeros(len(order), np.bool_)
-    is_repeated[order] = pd.Series(mailboxes.code[order]).duplicated().to_numpy()
-    return put_reason(held, is_repeated & mailboxes.has_one, REPEATED)
-
-
-def put_reason(held: pa.StringArray, mask: Bools, reason: str) -> pa.StringArray:
-    """Say a reason where the mask is true and none is said yet."""
-    return pc.if_else(pc.and_(pa.array(mask), held.is_null()), reason, held)
-
-
-def count_reasons(held: pa.StringArray) -> dict[str, int]:
-    """How many rows are held, by reason."""
-    counts = dict[str, int]()
-    for entry in held.value_counts().to_pylist():
-        reason = reason_held(entry["values"] or "")
-        counts[reason] = counts.get(reason, 0) + entry["counts"]
-    return counts
-
-
-def reason_held(why: str) -> str:
-    """Why a row is held, without what is another text in each row.
-
-    >>> reason_held(f"{DID_YOU_MEAN} ada@gmail.com?"), reason_held(LATER)
-    ('probably mistyped', 'kept for a later wave')
-    """
-    if why.startswith(VARIED):
-        return why.partition(":")[0]
-    return why
-
-
 def mark_waves(listed: ListToMail, budget: Budget, choice: Choice, labels: list[Any]) -> Any:
     """The frame with the wave of each row and its time, and the note for the next call."""
     released = dict(listed.note.released)
@@ -649,131 +316,10 @@ def mark_waves(listed: ListToMail, budget: Budget, choice: Choice, labels: list[
         released[listed.wave] = datetime.now(UTC).replace(microsecond=0)
     before = read_wave_times(listed.rows, listed.wave_of, released)
     is_now = pa.array(choice.wave_of == listed.wave)
-    wave_at = pc.if_else(is_now, pa.scalar(released.get(listed.wave), before.type), before)
+    now = pa.scalar(released.get(listed.wave), before.type)
+    wave_at = pc.if_else(is_now, now, before)
     rows = listed.note.rows or len(listed.rows)
     note = ListNote(listed.cells.key, rows, budget.waves, budget.rate, released)
-    marks = pa.table(
-        {"wave": pa.array(choice.wave_of, mask=choice.wave_of == 0), "wave_at": wave_at}
-    )
+    wave = pa.array(choice.wave_of, mask=choice.wave_of == 0)
+    marks = pa.table({"wave": wave, "wave_at": wave_at})
     return listed.data.attach(marks, labels, WAVE_COLUMNS, note.to_json())
-
-
-# --- in words ----------------------------------------------------------------------------------
-
-
-def warnings_of(
-    listed: ListToMail, forecast: Forecast, choice: Choice, *, again: bool
-) -> list[str]:
-    """What a person has to know before the wave is mailed."""
-    warnings = []
-    if listed.mailed_before is not None and not again:
-        warnings.append(
-            f"{listed.mailed_before} {describe_before(listed)}. If this is another mailing, that "
-            "is right; to go on with that one, give its Mailing.frame"
-        )
-    maybe_before = listed.maybe_mailed_before
-    if maybe_before is not None and not again:
-        warnings.append(
-            f"{maybe_before} of a list of fewer than {FEWEST} mailboxes is in the experience, and "
-            "this list is as short: of so few no key is kept, which would tell whether they are "
-            "the same people. If they are, give Mailing.frame of the last call, or they are mailed "
-            "again"
-        )
-    for wave in listed.not_learnt:
-        not_mailed = ""
-        if wave == listed.last_wave:
-            not_mailed = (
-                f" If wave {wave} was not mailed, as when a cell ran twice, plan it again with "
-                "again=True."
-            )
-        warnings.append(
-            f"wave {wave} of this list is not in the experience: learn it from its bounces "
-            f"first.{not_mailed} If it was learnt, the list or its verdicts have changed since; "
-            "then begin a new experience and learn all waves from this list"
-        )
-    warnings += forecast.doubts
-    warnings += choice.reputation.complaints
-    warnings += [f"{refusal}. {RESUME}" for refusal in choice.refusals]
-    if choice.withheld:
-        warnings.append(f"wave {listed.wave} is withheld: {choice.withheld}. {RESUME}")
-    if not says_who_was_asked(listed.rows):
-        label = listed.label("validation_type")
-        warnings.append(
-            f"there is no column {label}, and {listed.label('catch_all')} has no value, so that "
-            "nothing says whether mail servers were asked, and all rows are doubtful: verify with "
-            f"columns='all', or add {label} with 'smtp' if they were"
-        )
-    return warnings
-
-
-def explain(listed: ListToMail, budget: Budget, forecast: Forecast, choice: Choice) -> list[str]:
-    """How the wave was chosen, in sentences."""
-    sentences = [describe_known(listed, forecast)]
-    if budget.assumed:
-        assumed = " and ".join(budget.assumed)
-        taken = "is the default" if len(budget.assumed) == 1 else "are the defaults"
-        sentences.append(
-            f"{assumed} {taken}; neither the frame nor the experience has another value."
-        )
-    if "operator" not in listed.rows:
-        sentences.append(
-            f"Without the column {listed.label('operator')} (columns='all') nothing is known of "
-            "who runs the mailboxes."
-        )
-    if listed.known.mailings and forecast.surprise > 1:
-        sentences.append(
-            "More doubtful rows of the last wave bounced than its rates say: they are taken "
-            f"{forecast.surprise:.1f} times as high."
-        )
-    good = int(listed.cells.is_good[choice.now].sum())
-    doubtful = len(choice.now) - good
-    if choice.withheld:
-        sentences.append(f"The wave is withheld: {choice.withheld}.")
-    elif not choice.left:
-        sentences.append("No row is left that may be mailed.")
-    elif not len(choice.now):
-        sentences.append(
-            f"No row is mailed: as far as is known, none of the {choice.left:,} rows that are left "
-            f"is sure enough for a rate of {budget.rate:.1%}."
-        )
-    elif choice.is_pilot:
-        sentences.append(
-            f"A pilot of {good:,} good and {doubtful:,} doubtful rows, those whose bounces teach "
-            "the most."
-        )
-        if choice.expected.bounces > budget.rate * len(choice.now):
-            sentences.append(f"It is expected to be above the budget of {budget.rate:.1%}.")
-    else:
-        sentences.append(
-            f"{good:,} good and {doubtful:,} doubtful rows, those of the lowest forecast."
-        )
-        if choice.is_sure:
-            sentences.append(f"Of such waves 95 % stay below {budget.rate:.1%}.")
-        else:
-            sentences.append(
-                f"In so small a wave a bounce more than expected may be above {budget.rate:.1%}."
-            )
-    sentences += [f"{sentence}." for sentence in (*choice.reputation.complaints, *choice.refusals)]
-    return sentences
-
-
-def describe_known(listed: ListToMail, forecast: Forecast) -> str:
-    """What is known, in sentences: of this list, of others, or nothing."""
-    last = forecast.last
-    if last is not None:
-        return (
-            f"The last mailing had {count_of(last.mailed, 'mail')}, "
-            f"{count_of(last.hard, 'hard bounce')} and {last.total('unclear'):,} blocked or "
-            "deferred; mails without a report count as reached."
-        )
-    assumed = " and ".join(f"{prior.rate:.1%} of {name} rows" for name, prior in PRIORS.items())
-    first = f"it is assumed, with a wide margin, that {assumed} bounce."
-    if not listed.known.mailings:
-        return f"Nothing has been learnt yet: {first}"
-    mailed = sum(mailing.mailed for mailing in forecast.others)
-    hard = sum(mailing.hard for mailing in forecast.others)
-    return (
-        f"Nothing has been learnt of this list yet: {first} Of other lists "
-        f"{count_of(mailed, 'mail')} with {count_of(hard, 'hard bounce')} are known; they count "
-        "for the domains that are also in this one, and no further: a list is not another list."
-    )
