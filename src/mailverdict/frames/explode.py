@@ -17,7 +17,7 @@ from ..repair.repair import MAX_CELL, repair_cell
 from ..table.cells import SEQUENCES, describe_no_address, read_cells, texts_of
 from ..table.columns import COLUMNS, DERIVED_COLUMNS, PART_COLUMNS, label_of
 from ..table.notices import warn_user
-from ..table.overwrite import earlier_columns, name_columns
+from ..table.overwrite import name_columns, read_existing
 from ..table.table import Frame, table_of, to_series
 
 
@@ -81,7 +81,7 @@ def explode(data: Frame, column: Hashable, *, prefix: str | None = None) -> Fram
     written = [text for row in sorted(parts) for text in parts[row]]
     exploded = table.repeat(rows, np.flatnonzero(np.isin(rows, list(parts))), written)
     about_cells = [each.name for each in (*COLUMNS, *DERIVED_COLUMNS)]
-    dropped = [name for name in earlier_columns(table, prefix) if name in about_cells]
+    dropped = [name for name in read_existing(table, prefix).earlier if name in about_cells]
     if dropped:
         exploded = exploded.drop([label_of(column, prefix, name) for name in dropped])
         warn_user(

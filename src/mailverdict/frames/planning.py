@@ -22,7 +22,7 @@ from ..runs.plan import Plan, plan_run
 from ..runs.single import open_backend
 from ..table.notices import warn_user
 from ..table.options import ColumnChoice, VerifyOptions, check_options
-from ..table.overwrite import kept_repairs
+from ..table.overwrite import read_existing
 from ..table.table import Table
 from .reading import MISSING, SEVERAL, count_standing, find_odd_forms, read_addresses
 from .seen_addresses import SeenAddresses
@@ -131,10 +131,11 @@ def plan_pieces(pieces: Iterable[Sequence[Table]], options: VerifyOptions) -> Pl
     checked = with_known(check_options("plan", options))
 
     def read(piece: Sequence[Table]) -> pa.RecordBatch:
-        kept = [kept_repairs(table, checked.prefix) if checked.clean else None for table in piece]
-        return read_addresses(
-            [table.values() for table in piece], clean=checked.clean, keep_syntax=True, kept=kept
-        )
+        kept = None
+        if checked.clean:
+            kept = [read_existing(table, checked.prefix).kept_repairs() for table in piece]
+        cells = [table.values() for table in piece]
+        return read_addresses(cells, clean=checked.clean, keep_syntax=True, kept=kept)
 
     found = plan_addresses(map(read, pieces), checked)
     if found.unique > found.known + found.given:

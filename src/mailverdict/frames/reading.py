@@ -81,7 +81,7 @@ def read_addresses(
     """Read columns of cells; with `clean` the address that the safe repairs find in a cell takes its place.
 
     A cell without such an address stays as it is. `kept` has for each column what was repaired before (see
-    `kept_repairs`), or None. With `keep_syntax` the syntax is checked, and the check is kept.
+    `ExistingResults`), or None. With `keep_syntax` the syntax is checked, and the check is kept.
 
     >>> rows = read_addresses([["Ada <ada@example.org>", None], ["nobody", ""]], clean=True)
     >>> rows["text"].to_pylist(), rows["standing"].to_pylist()

@@ -54,7 +54,7 @@ from ..runs.plan import daily_portions
 from ..runs.run import Run
 from ..table.notices import warn_user
 from ..table.options import ColumnChoice, RunOptions, check_options
-from ..table.overwrite import kept_repairs
+from ..table.overwrite import read_existing
 from ..theme import notebook
 from .sampling import Ints, Sample, draw, pool_strata
 
@@ -380,10 +380,10 @@ def read_list(
 ) -> tuple[pa.StringArray, Floats]:
     """The well-formed addresses, repaired, and the rows of each; other cells are `fixed`."""
     tables = tables_of(data, column)
-    cells = [table.values() for table in tables]
-    kept: list[pa.RecordBatch | None] = [None] * len(tables)
+    kept = None
     if options.clean:
-        kept = [kept_repairs(table, options.prefix) for table in tables]
+        kept = [read_existing(table, options.prefix).kept_repairs() for table in tables]
+    cells = [table.values() for table in tables]
     read = read_addresses(cells, clean=options.clean, keep_syntax=True, kept=kept)
     warn_user(*describe_columns(read, column))
     is_well_formed = read["well_formed"]

@@ -26,7 +26,7 @@ from ..frames.seen_addresses import SeenAddresses
 from ..model.words import percent
 from ..table.columns import check_column, did_you_mean, label_of, listed, map_columns
 from ..table.notices import Note, warn_user
-from ..table.overwrite import earlier_columns
+from ..table.overwrite import read_existing
 from ..table.table import Table
 from .by_operator import OperatorCounts, operators_of
 from .counts import domains_of, keys_of
@@ -174,7 +174,7 @@ def our_columns(table: Table, rows: Results) -> set[Hashable]:
         prefix = rows.prefix if label == rows.column else None
         marks = {label_of(label, prefix, name) for name in ("verdict", "status")}
         if marks <= labels:
-            names = earlier_columns(Table(table.frame, label), prefix)
+            names = read_existing(Table(table.frame, label), prefix).earlier
             ours |= {label_of(label, prefix, name) for name in names} & labels
     return ours
 

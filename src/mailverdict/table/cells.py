@@ -99,6 +99,21 @@ def to_array(values: Any) -> pa.Array:
     return as_text(values)
 
 
+def distinct_values(cells: Any) -> pa.Array:
+    """The distinct values of a column without nulls; all values of a type that Arrow cannot compare, as of lists."""
+    values = to_array(cells)
+    with contextlib.suppress(pa.ArrowNotImplementedError):
+        values = values.unique()
+    return values.drop_null()
+
+
+def holds_any(values: pa.Array) -> bool:
+    """Whether one of some values without nulls is more than an empty text."""
+    if is_text(values.type):
+        values = values.filter(is_filled(values))
+    return len(values) > 0
+
+
 # --- texts ----------------------------------------------------------------------------------------------------------
 
 

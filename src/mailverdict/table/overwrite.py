@@ -7,12 +7,23 @@ columns of that call are ours. So is each column that a note of a call names. A 
     email, email_verdict (valid, invalid), email_role (true)    email_verdict and email_role are ours
     email, email_verdict (valid), email_why ("he asked for it") email_why cannot be ours: an error if it would be replaced
     email, email_role (true)                                    nothing shows that it is ours: an error, too
+
+`read_existing` reads each column beside a verified one once, if it has the name of a result column:
+
+    name     label          is_empty  foreign            is_noted
+    verdict  email_verdict  false                        true
+    why      email_why      false     'he asked for it'  false
+
+All that is decided later is decided from what it found: which columns earlier calls wrote, which repaired addresses are
+kept, and which new columns are refused.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -21,7 +32,7 @@ import pyarrow.compute as pc
 from ..errors import ColumnError, SettingsError
 from ..model.words import ACTIONS, DECISIONS, Status, ValidationType, Verdict
 from ..repair.repair import ACCEPTED, REPAIRS
-from .cells import is_text, read_present, to_array
+from .cells import as_text, distinct_values, holds_any, is_text, read_present
 from .columns import (
     ACTION_COLUMNS,
     CLEAN_COLUMNS,
@@ -111,32 +122,120 @@ LITERALS = {
 }
 
 
-def earlier_columns(data: Table, prefix: str | None) -> dict[str, Column]:
+@dataclass(frozen=True)
+class ExistingColumn:
+    """A column of the caller's frame that has the name of a result column."""
+
+    label: Any
+    column: Column
+    cells: Any
+    is_single: bool  # no other column has its label
+    is_empty: bool
+    foreign: str | None  # the first value that is never in this result column, for a message
+    is_noted: bool  # a note says that a call wrote it
+
+    def read(self) -> pa.StringArray:
+        return read_present(self.cells)
+
+
+@dataclass(frozen=True)
+class ExistingResults:
+    """The columns beside a verified column that have the names of result columns."""
+
+    table: Table
+    prefix: str | None
+    columns: Mapping[str, ExistingColumn]  # by name
+    earlier: Mapping[str, Column]  # by name, those that earlier calls wrote and that can be ours
+
+    def kept_repairs(self) -> pa.RecordBatch | None:
+        """The addresses beside the column, by `clean`, an earlier call or the user's own hand; None if there are none.
+
+        They are in `clean`, null where there is none; what was done is in `change`, null for nothing, if that column is
+        there.
+        """
+        clean = self.columns.get("clean")
+        if clean is None:
+            return None
+        is_theirs = clean.is_single and clean.foreign is None
+        if not is_theirs and "clean" not in self.earlier:
+            return None
+        repairs = {"clean": clean.read()}
+        if "change" in self.earlier:
+            repairs["change"] = self.columns["change"].read()
+        return pa.record_batch(repairs)
+
+    def name_columns(
+        self, columns: Sequence[Column], earlier: Collection[str] | None = None
+    ) -> list[Any]:
+        """Labels of new result columns; a `SettingsError` if one would replace a column that is not ours.
+
+        `earlier` are the names of those that may be replaced, if these are not the earlier ones alone.
+        """
+        if earlier is None:
+            earlier = self.earlier
+        written = columns_of_calls(earlier)
+        labels = new_labels(self.table, self.prefix, columns)
+        for label, column in zip(labels, columns, strict=True):
+            existing = self.columns.get(column.name)
+            if existing is None:
+                continue
+            check_column(label, self.table.labels())
+            if column.name in earlier:
+                continue
+            why = None
+            if existing.foreign is not None:
+                why = f"it holds {existing.foreign}, which mailverdict never writes there"
+            elif column.name not in written and not existing.is_empty:
+                why = "neither a note nor the columns beside it show that it did"
+            if why is not None:
+                raise SettingsError(
+                    f"the frame already has a column {label!r} that mailverdict did not write; "
+                    f"give another prefix, or drop it ({why})"
+                )
+        return labels
+
+
+def read_existing(
+    table: Table, prefix: str | None, extra: Iterable[Column] = ()
+) -> ExistingResults:
+    """Read the columns beside a verified column that have the names of result columns, or of `extra` ones."""
+    named = {column.name: column for column in extra} | EVERY
+    labels = new_labels(table, prefix, named.values())
+    counts = Counter(table.labels())
+    noted = table.notes().get("columns", ())
+    columns = {}
+    for label, column in zip(labels, named.values(), strict=True):
+        if label not in counts:
+            continue
+        cells = table.cells(label)
+        values = distinct_values(cells)
+        columns[column.name] = ExistingColumn(
+            label=label,
+            column=column,
+            cells=cells,
+            is_single=counts[label] == 1,
+            is_empty=not holds_any(values),
+            foreign=foreign_value(values, column),
+            is_noted=str(label) in noted,
+        )
+    return ExistingResults(table, prefix, columns, find_earlier(columns))
+
+
+def find_earlier(existing: Mapping[str, ExistingColumn]) -> dict[str, Column]:
     """The columns in the frame that earlier calls wrote, by name, and whose content can be ours.
 
     Of the columns that only the set "all" has, the caller may have some of the same names: they are left out unless the
     whole set is there, or a note names them.
     """
-    existing = set(data.labels())
-    noted = data.notes().get("columns", ())
-    present = set()
-    ours: dict[str, Column] = {}
-    is_noted: set[str] = set()
-    for name, column in EVERY.items():
-        label = label_of(data.column, prefix, name)
-        if label not in existing:
-            continue
-        present.add(name)
-        if foreign_value(data.cells(label), column) is not None:
-            continue
-        ours[name] = column
-        if str(label) in noted:
-            is_noted.add(name)
-    written = columns_of_calls(ours)
-    if not present >= WHOLE_SET:
+    possible = [name for name, column in existing.items() if column.foreign is None]
+    written = columns_of_calls(possible)
+    if not existing.keys() >= WHOLE_SET:
         written -= RARE
-    written |= is_noted
-    return {name: column for name, column in ours.items() if name in written}
+    earlier = {}
+    for name in possible:
+        if name in written or existing[name].is_noted:
+            earlier[name] = existing[name].column
+    return earlier
 
 
 def columns_of_calls(names: Collection[str]) -> set[str]:
@@ -150,59 +249,43 @@ def columns_of_calls(names: Collection[str]) -> set[str]:
     return written
 
 
-def name_columns(
-    data: Table,
-    prefix: str | None,
-    columns: Sequence[Column],
-    *,
-    overwrite: bool = True,
-    earlier: Mapping[str, Column] | None = None,
-) -> list[Any]:
-    """Labels of new result columns; a `SettingsError` if one would replace a column that is not ours.
-
-    Without `overwrite` also if it would replace one of an earlier call. `earlier` are the columns that
-    `earlier_columns` gives, if they are known.
-    """
-    labels = [label_of(data.column, prefix, column.name) for column in columns]
-    existing = set(data.labels())
-    if existing.isdisjoint(labels):
+def name_columns(table: Table, prefix: str | None, columns: Sequence[Column]) -> list[Any]:
+    """Labels of new result columns; a `SettingsError` if one would replace a column that is not ours."""
+    labels = new_labels(table, prefix, columns)
+    if set(table.labels()).isdisjoint(labels):
         return labels
-    if earlier is None:
-        earlier = earlier_columns(data, prefix)
-    written = columns_of_calls(earlier)
-    for label, column in zip(labels, columns, strict=True):
+    return read_existing(table, prefix, columns).name_columns(columns)
+
+
+def name_new_columns(table: Table, prefix: str | None, columns: Sequence[Column]) -> list[Any]:
+    """Labels of new result columns; a `SettingsError` if one would replace any column."""
+    labels = new_labels(table, prefix, columns)
+    existing = table.labels()
+    for label in labels:
         if label not in existing:
             continue
-        check_column(label, data.labels())
-        if not overwrite:
-            raise SettingsError(
-                f"the frame already has a column {label!r}, and overwrite=False: "
-                "give another prefix, or drop it"
-            )
-        if column.name in earlier:
-            continue
-        cells = data.cells(label)
-        why = None
-        if found := foreign_value(cells, column):
-            why = f"it holds {found}, which mailverdict never writes there"
-        elif column.name not in written and has_values(cells):
-            why = "neither a note nor the columns beside it show that it did"
-        if why is not None:
-            raise SettingsError(
-                f"the frame already has a column {label!r} that mailverdict did not write; "
-                f"give another prefix, or drop it ({why})"
-            )
+        check_column(label, existing)
+        raise SettingsError(
+            f"the frame already has a column {label!r}, and overwrite=False: "
+            "give another prefix, or drop it"
+        )
     return labels
 
 
-def foreign_value(cells: Any, column: Column) -> str | None:
-    """The first value that is never in this column, as text for a message; None if there is none."""
+def new_labels(table: Table, prefix: str | None, columns: Iterable[Column]) -> list[Any]:
+    return [label_of(table.column, prefix, column.name) for column in columns]
+
+
+# --- what a column holds --------------------------------------------------------------------------------------------
+
+
+def foreign_value(values: pa.Array, column: Column) -> str | None:
+    """The first of distinct values that is never in this column, as text for a message; None if there is none."""
     if column.kind == "row":
         return None
-    values = to_array(cells).unique().drop_null()
     pattern = LITERALS.get(column.kind) or pattern_of(column.name)
     if column.kind in LITERALS or is_text(values.type):
-        is_ours = pc.match_substring_regex(values.cast(pa.string()), f"^(?s:({pattern})?)$")
+        is_ours = pc.match_substring_regex(as_text(values), f"^(?s:({pattern})?)$")
         values = values.filter(pc.invert(is_ours))
     if not len(values):
         return None
@@ -214,36 +297,6 @@ def pattern_of(name: str) -> str:
     if name == "source":
         return one_of([*SOURCES, *(layout.service for layout in verifier_layouts())])
     return PATTERNS.get(name, ".*")
-
-
-def has_values(cells: Any) -> bool:
-    return any(value != "" for value in to_array(cells).unique().drop_null().to_pylist())
-
-
-# --- what was repaired before ---------------------------------------------------------------------------------------
-
-
-def kept_repairs(
-    data: Table, prefix: str | None, earlier: Collection[str] | None = None
-) -> pa.RecordBatch | None:
-    """The addresses beside the column, by `clean`, an earlier call or the user's own hand; None if there are none.
-
-    They are in `clean`, null where there is none; what was done is in `change`, null for nothing, if that column is
-    there. `earlier` are the names of `earlier_columns` if they are known.
-    """
-    if earlier is None:
-        earlier = earlier_columns(data, prefix)
-    label = label_of(data.column, prefix, "clean")
-    if "clean" not in earlier:
-        if data.labels().count(label) != 1:
-            return None
-        if foreign_value(data.cells(label), EVERY["clean"]) is not None:
-            return None
-    repairs = {"clean": read_present(data.cells(label))}
-    if "change" in earlier:
-        change = label_of(data.column, prefix, "change")
-        repairs["change"] = read_present(data.cells(change))
-    return pa.record_batch(repairs)
 
 
 def describe_kept(data: Table, prefix: str | None) -> str:
@@ -263,35 +316,36 @@ def find_verified(frame: Any, prefix: str | None = None) -> tuple[Any, str | Non
 
     It was verified if a `verdict` and a `status` with our words alone are named after it, or noted as made for it.
     """
-    labels, notes = labels_of(frame), notes_of(frame)
-    found: dict[Any, list[tuple[Any, str | None]]] = {}
+    labels = labels_of(frame)
+    notes = notes_of(frame)
+    # By the label of each verdict the columns that it may be about, each with its prefix.
+    candidates: dict[Any, list[tuple[Any, str | None]]] = {}
     for verdict in labels:
         *upper, last = verdict if isinstance(verdict, tuple) else (verdict,)
         lead = str(last).removesuffix("verdict")
         if lead == last or prefix not in (None, lead):
             continue
         status = (*upper, f"{lead}status") if upper else f"{lead}status"
-        pairs = ((verdict, "verdict"), (status, "status"))
-        if any(
-            labels.count(at) != 1 or foreign_value(Table(frame, at).values(), EVERY[name])
-            for at, name in pairs
-        ):
+        if not holds_only(frame, verdict, "verdict") or not holds_only(frame, status, "status"):
             continue
-        named = [each for each in labels if label_of(each, None, "verdict") == verdict]
-        noted = [
-            each for each in labels if str(verdict) in notes.get(str(each), {}).get("columns", ())
-        ]
-        found[verdict] = [*((each, None) for each in named), *((each, lead) for each in noted)]
-    if not found:
+        named = []
+        noted = []
+        for label in labels:
+            if label_of(label, None, "verdict") == verdict:
+                named.append((label, None))
+            if str(verdict) in notes.get(str(label), {}).get("columns", ()):
+                noted.append((label, lead))
+        candidates[verdict] = [*named, *noted]
+    if not candidates:
         raise ColumnError(f"no column was verified: verify one first; there are {listed(labels)}")
-    if len(found) > 1:
-        columns = [each[0][0] if each else verdict for verdict, each in found.items()]
-        raise ColumnError(f"several columns were verified: give one of {listed(columns)}")
-    ((verdict, columns),) = found.items()
+    if len(candidates) > 1:
+        several = [columns[0][0] if columns else label for label, columns in candidates.items()]
+        raise ColumnError(f"several columns were verified: give one of {listed(several)}")
+    ((verdict, columns),) = candidates.items()
     if columns:
         return columns[0]
     lead = str(verdict).removesuffix("verdict")
-    others = [each for each in labels if str(each).removeprefix(lead) not in RESULT_NAMES]
+    others = [label for label in labels if str(label).removeprefix(lead) not in RESULT_NAMES]
     if not others and f"{lead}clean" in labels:  # of a list or a Series
         return f"{lead}clean", lead
     if not others:
@@ -302,6 +356,14 @@ def find_verified(frame: Any, prefix: str | None = None) -> tuple[Any, str | Non
     raise ColumnError(
         f"give the column that {verdict!r} is about, and its prefix={lead!r}: one of {listed(others)}"
     )
+
+
+def holds_only(frame: Any, label: Any, name: str) -> bool:
+    """Whether a column is there once, and holds only what we write into a result column."""
+    if labels_of(frame).count(label) != 1:
+        return False
+    values = distinct_values(Table(frame, label).values())
+    return foreign_value(values, EVERY[name]) is None
 
 
 def result_labels(column: Any, prefix: str | None) -> set[Any]:

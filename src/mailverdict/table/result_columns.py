@@ -25,10 +25,9 @@ from .columns import (
     DERIVED_COLUMNS,
     Column,
     choose_columns,
-    label_of,
 )
 from .options import ColumnChoice
-from .overwrite import earlier_columns, kept_repairs, name_columns
+from .overwrite import name_new_columns, read_existing
 from .table import Table
 
 
@@ -38,7 +37,7 @@ class ResultColumns:
 
     columns: Mapping[Any, Column]  # by label
     emptied: Mapping[Any, Column] = field(default_factory=dict)  # by label
-    kept: pa.RecordBatch | None = None  # see `kept_repairs`
+    kept: pa.RecordBatch | None = None  # see `ExistingResults`
 
 
 def plan_results(
@@ -76,24 +75,33 @@ def plan_table(
     table: Table, options: Options, extra: Sequence[Column], *, finds_kept: bool
 ) -> ResultColumns:
     """The result columns of one table."""
-    earlier = earlier_columns(table, options.prefix) if options.overwrite else {}
-    kept = None
-    if options.clean and finds_kept:
-        kept = kept_repairs(table, options.prefix, earlier)
+    if not options.overwrite:
+        columns = [*choose_result_columns(options), *extra]
+        labels = name_new_columns(table, options.prefix, columns)
+        return ResultColumns(dict(zip(labels, columns, strict=True)))
+
+    existing = read_existing(table, options.prefix, extra)
+    kept = existing.kept_repairs() if options.clean and finds_kept else None
+    earlier = dict(existing.earlier)
     if kept is not None:
         earlier["clean"] = CLEAN_COLUMNS[0]
-
     is_verified = "verdict" in earlier or "status" in earlier
+
     columns = choose_result_columns(options)
     if is_verified:
-        columns += [again for again in made_again(options, earlier) if again not in columns]
+        for column in made_again(options, earlier):
+            if column not in columns:
+                columns.append(column)
     columns += extra
+    labels = existing.name_columns(columns, earlier)
+
     emptied = {}
     if is_verified:
-        emptied = emptied_columns(table, options, columns, earlier)
-    labels = name_columns(
-        table, options.prefix, columns, overwrite=options.overwrite, earlier=earlier
-    )
+        for derived in DERIVED_COLUMNS:
+            if derived.name not in existing.earlier or derived in columns:
+                continue
+            label = existing.columns[derived.name].label
+            emptied[label] = derived if options.categories else replace(derived, kind="text")
     return ResultColumns(dict(zip(labels, columns, strict=True)), emptied, kept)
 
 
@@ -110,16 +118,3 @@ def made_again(options: Options, earlier: Mapping[str, Column]) -> Sequence[Colu
     names = [name for name in earlier if name in BY_NAME]
     was_cleaned = options.clean and "change" in earlier
     return choose_columns(names, clean=was_cleaned, categories=options.categories)
-
-
-def emptied_columns(
-    table: Table, options: Options, columns: Sequence[Column], earlier: Mapping[str, Column]
-) -> dict[Any, Column]:
-    """The columns that were made from earlier verdicts, by their labels, without those made again."""
-    labels: dict[Any, Column] = {}
-    for derived in DERIVED_COLUMNS:
-        if derived.name not in earlier or derived in columns:
-            continue
-        label = label_of(table.column, options.prefix, derived.name)
-        labels[label] = derived if options.categories else replace(derived, kind="text")
-    return labels
