@@ -1,4 +1,10 @@
-"""How a run ended: whether most addresses have no verdict for one technical cause, and what helps. Pure functions."""
+"""How a run ended: whether most addresses have no verdict for one technical cause, and what helps.
+
+    rows -> count_causes: {"timeout": 80, "undeliverable": 15, "other": 5} -> describe_ending: "80
+    of 85 addresses have no verdict, since connections ...; use another host"
+
+Pure functions.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +19,9 @@ from ..model.table import SOURCE_REMOTE
 from ..model.words import Reason, Status, Verdict, count_of
 
 FEWEST = 2  # addresses: a single one shows nothing about the network
-MALFORMED, UNDELIVERABLE, OTHER = "malformed", "undeliverable", "other"
+MALFORMED = "malformed"
+UNDELIVERABLE = "undeliverable"
+OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +34,16 @@ class TechnicalCause:
     is_session: bool = False  # only addresses whose domain has a mail server can have it
 
 
+ANOTHER_HOST = (
+    "mailverdict.audit_host() or mailverdict audit-host shows details; use another host, or a "
+    "service as backend"
+)
 DNS = TechnicalCause(
     "the DNS gave no usable answer about their domains",
-    "check the network with mailverdict.audit_host() or mailverdict audit-host, or use another resolver, as "
-    "LocalBackend(resolver='9.9.9.9') or --resolver 9.9.9.9",
-    "ask the operator of the service to check its resolver, then verify again with refresh={'unknown'} or "
-    "--refresh unknown",
+    "check the network with mailverdict.audit_host() or mailverdict audit-host, or use another "
+    "resolver, as LocalBackend(resolver='9.9.9.9') or --resolver 9.9.9.9",
+    "ask the operator of the service to check its resolver, then verify again with "
+    "refresh={'unknown'} or --refresh unknown",
 )
 LISTS = TechnicalCause(
     "a DNS blacklist gave no answer",
@@ -40,20 +52,20 @@ LISTS = TechnicalCause(
 )
 PORT = TechnicalCause(
     "no mail server could be connected to (many networks close outgoing connections to port 25)",
-    "mailverdict.audit_host() or mailverdict audit-host shows details; use another host, or a service as backend",
+    ANOTHER_HOST,
     "ask the operator of the service to check its outgoing connections to port 25",
     is_session=True,
 )
 SILENT = TechnicalCause(
     "connections to mail servers ended without an answer, as behind a firewall",
-    "mailverdict.audit_host() or mailverdict audit-host shows details; use another host, or a service as backend",
+    ANOTHER_HOST,
     "ask the operator of the service to check its outgoing connections to port 25",
     is_session=True,
 )
 REFUSED = TechnicalCause(
     "mail servers refuse this client, whatever the address is",
-    "mailverdict.audit_host() or mailverdict audit-host checks PTR record, HELO name and blacklists; use another host, "
-    "or a service as backend",
+    "mailverdict.audit_host() or mailverdict audit-host checks PTR record, HELO name and "
+    "blacklists; use another host, or a service as backend",
     "ask the operator of the service to check the reputation of its host",
     is_session=True,
 )
@@ -73,8 +85,8 @@ FAILED = TechnicalCause(
     "verify again later, or ask its operator; the column error_message has the cause",
 )
 
-# By the first reason of an unknown verdict, by the first error code where a type has no reasons, or by the status.
-# Greylisting is not a failure: the run itself says when to ask again.
+# By the first reason of an unknown verdict, by the first error code where a type has no reasons, or
+# by the status. Greylisting is not a failure: the run itself says when to ask again.
 CAUSES: Mapping[str, TechnicalCause] = {
     "DNS": DNS,
     "BLACKLIST": LISTS,
@@ -91,7 +103,7 @@ CAUSES: Mapping[str, TechnicalCause] = {
 
 
 def count_causes(rows: pa.Table) -> Counter[str]:
-    """Count the settled rows by the key of their cause in `CAUSES`, or by another word where there is none.
+    """Count the settled rows by the key of their cause in `CAUSES`, or by another word.
 
     `rows` has the columns `status`, `result`, `reasons` and `error`.
     """
@@ -100,7 +112,8 @@ def count_causes(rows: pa.Table) -> Counter[str]:
     counts: Counter[str] = Counter()
     for group in texts.group_by(names).aggregate([([], "count_all")]).to_pylist():
         if group["status"] in (Status.DONE, Status.ERROR):
-            counts[cause_of(**{name: group[name] or "" for name in names})] += group["count_all"]
+            words = [group[name] or "" for name in names]
+            counts[cause_of(*words)] += group["count_all"]
     return counts
 
 
@@ -112,25 +125,33 @@ def cause_of(status: str, result: str, reasons: str, error: str) -> str:
     """
     if status == Status.ERROR:
         return status
-    first = reasons.partition(";")[0]
     if result == Verdict.UNKNOWN:
-        return next((key for key in (error, first) if key in CAUSES), OTHER)
+        first_reason, _, _ = reasons.partition(";")
+        for key in (error, first_reason):
+            if key in CAUSES:
+                return key
+        return OTHER
     if error == "REGEX":
         return MALFORMED
     return UNDELIVERABLE if error == "DNS" else OTHER
 
 
-# The service reports these itself: a job that failed, an address that it refused. Other codes are defective answers.
+# The service reports these itself: a job that failed, an address that it refused. Other codes are
+# defective answers.
 REPORTED_ERRORS = frozenset({"ERROR", "REJECTED"})
 
 
 def count_errors(rows: pa.Table) -> Counter[str]:
-    """Count the rows with the status ``error`` by the code of the error; `rows` as in `count_causes`."""
+    """Count the rows with the status ``error`` by the code of the error.
+
+    `rows` as in `count_causes`.
+    """
     is_error = pc.equal(rows["status"].cast(pa.string()), Status.ERROR)
     codes = rows["error"].cast(pa.string()).filter(is_error)
-    return Counter(
-        {each["values"] or "ERROR": each["counts"] for each in pc.value_counts(codes).to_pylist()}
-    )
+    counts: Counter[str] = Counter()
+    for group in pc.value_counts(codes).to_pylist():
+        counts[group["values"] or "ERROR"] += group["counts"]
+    return counts
 
 
 def describe_errors(counts: Mapping[str, int]) -> str:
@@ -141,18 +162,21 @@ def describe_errors(counts: Mapping[str, int]) -> str:
     """
     if not counts:
         return ""
-    codes = ", ".join(f"{count:,} {code}" for code, count in Counter(counts).most_common())
+    codes = [f"{count:,} {code}" for code, count in Counter(counts).most_common()]
+    addresses = count_of(sum(counts.values()), "address")
     return (
-        f"the service gave no verdict about {count_of(sum(counts.values()), 'address')} ({codes}); what it accepted is "
-        "counted against the quota all the same; error_message says why, and a call an hour later asks again"
+        f"the service gave no verdict about {addresses} ({', '.join(codes)}); what it accepted is "
+        "counted against the quota all the same; error_message says why, and a call an hour later "
+        "asks again"
     )
 
 
 def describe_ending(counts: Mapping[str, int], source: str, *, unit: str = "addresses") -> str:
-    """Say that most addresses have no verdict, for one cause, and the remedy; empty if there is no such cause.
+    """Say that most addresses have no verdict, for one cause, and the remedy.
 
-    Malformed addresses are not counted, and for causes of SMTP sessions neither are those whose domain has no mail
-    server. `source` is the backend's; `unit` is what `counts` counts.
+    Empty if there is no such cause. Malformed addresses are not counted, and for causes of SMTP
+    sessions neither are those whose domain has no mail server. `source` is the backend's; `unit` is
+    what `counts` counts.
 
     >>> describe_ending({"rate_limited": 80, "other": 20}, "remote").partition(",")[0]
     '80 of 100 addresses have no verdict'
@@ -165,9 +189,10 @@ def describe_ending(counts: Mapping[str, int], source: str, *, unit: str = "addr
             by_cause[CAUSES[key]] += count
     if not by_cause:
         return ""
-    cause, count = by_cause.most_common(1)[0]
-    apart = (MALFORMED, UNDELIVERABLE) if cause.is_session else (MALFORMED,)
-    base = sum(counts.values()) - sum(counts.get(key, 0) for key in apart)
+    [(cause, count)] = by_cause.most_common(1)
+    base = sum(counts.values()) - counts.get(MALFORMED, 0)
+    if cause.is_session:
+        base -= counts.get(UNDELIVERABLE, 0)
     if count < FEWEST or 2 * count <= base:
         return ""
     remedy = cause.remote_remedy if source == SOURCE_REMOTE else cause.local_remedy

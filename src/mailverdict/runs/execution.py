@@ -1,9 +1,16 @@
 """One run over unique addresses: the journal, screening, the backend, and the events in between.
 
+    addresses   a   b   c   d   e
+    reuse_known     b                 a row of the journal, which is young enough
+    run_screen          c             malformed, or a domain without mail
+    adopt_jobs              d         an earlier run has paid for it: it is polled
+    find_others                 e     another run is verifying it: waited for
+    run_backend a                     claimed in the journal, submitted, settled
+
 In order: reuse what the journal knows, screen, resolve submissions that an earlier run lost, poll
-its jobs, give the rest to the backend, wait for what other runs are verifying. The backend claims each batch in the
-journal before it is sent. Each event is written to the journal before it takes effect and before the next event is
-requested.
+its jobs, give the rest to the backend, wait for what other runs are verifying. The backend claims
+each batch in the journal before it is sent. Each event is written to the journal before it takes
+effect and before the next event is requested.
 """
 
 from __future__ import annotations
@@ -52,21 +59,16 @@ if TYPE_CHECKING:
     from ..local.screen import Screener
     from .journal.journal import Journal
 
-# The contract does not give the hour at which a quota starts again; for this service it is a setting.
+# The contract does not give the hour at which a quota starts again; for this service it is a
+# setting.
 NEXT_DAY = ", usually after 00:00 UTC"
 logger = logging.getLogger("mailverdict")
-FREE_BATCH = (
-    1_000_000  # rows at once if no network is used: bounds memory, keeps the progress bar moving
-)
+# Rows at once if no network is used: bounds memory, keeps the progress bar moving.
+FREE_BATCH = 1_000_000
 MIN_QUOTA_INTERVAL = 10.0  # seconds, whatever a service suggests: a run may wait for hours
 OTHERS_INTERVAL = 1.0  # seconds between two looks at what other runs on the journal have settled
 # Fields that a run needs at its end, whatever its result has.
-OWN_FIELDS = (
-    "status",
-    "result",
-    "reasons",
-    "error",
-)
+OWN_FIELDS = ("status", "result", "reasons", "error")
 FREE_FIELDS = ("status", "result")  # the same for a run without a network
 
 
@@ -81,18 +83,17 @@ class RunSettings:
     on_quota: str = "stop"  # "stop", "raise" or "wait"
     offline: bool = False
     lenient: bool = False  # accept two more forms of addresses, since cells were repaired
-    answered_since: float | None = (
-        None  # answers settled from then on are reused, temporary ones too
-    )
+    # Answers settled from then on are reused, temporary ones too.
+    answered_since: float | None = None
 
 
 class Execution:
     """Runs unique addresses through journal, screening and backend, and reports progress.
 
     `addresses` are stripped and have no nulls; for types that use a network they are unique.
-    `fields` are the columns of the result schema that the result is made from. `syntax` is the check of
-    the addresses, if it was made already; only types that use no network need it. With `owns_backend`
-    the backend is closed at the end.
+    `fields` are the columns of the result schema that the result is made from. `syntax` is the
+    check of the addresses, if it was made already; only types that use no network need it. With
+    `owns_backend` the backend is closed at the end.
     """
 
     def __init__(
@@ -109,23 +110,28 @@ class Execution:
         clock: Callable[[], float] = time.time,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self.addresses, self.backend, self.settings = addresses, backend, settings
-        self.journal, self.screen, self.owns_backend = journal, screen, owns_backend
+        self.addresses = addresses
+        self.backend = backend
+        self.settings = settings
+        self.journal = journal
+        self.screen = screen
+        self.owns_backend = owns_backend
         self.syntax = syntax
-        self.clock, self.sleep = clock, sleep
-        is_free = backend.is_free(settings.validation_type)
-        self.results = SettledRows(
-            addresses, tuple(dict.fromkeys((*fields, *(FREE_FIELDS if is_free else OWN_FIELDS))))
-        )
-        unit = "rows" if is_free else "addresses"
+        self.clock = clock
+        self.sleep = sleep
+        needed: tuple[str, ...] = OWN_FIELDS
+        unit = "addresses"
+        if backend.is_free(settings.validation_type):
+            needed = FREE_FIELDS
+            unit = "rows"
+        self.results = SettledRows(addresses, tuple(dict.fromkeys((*fields, *needed))))
         self.progress = Progress(total=len(addresses), unit=unit)
         self.listeners: list[Listener] = []
         self.noticed: list[str] = []  # during the run
         self.conclusions: list[str] = []  # at its end, about the whole run
         self.short_of_quota: list[Deferred] = []
-        self.elsewhere: list[
-            str
-        ] = []  # addresses of the present batch that another run on the journal has
+        # Addresses of the present batch that another run on the journal has.
+        self.elsewhere: list[str] = []
         # Addresses that the service's limiter refused, and that are asked again.
         self.refused: set[str] = set()
         # Why settled addresses have no verdict; counted at the end.
@@ -133,7 +139,8 @@ class Execution:
         # Addresses with the status `error`, by code; counted at the end.
         self.errors: Counter[str] = Counter()
         self.newly_verified = 0  # addresses that the backend verifies; `limit` is about these
-        self.unanswered = 0  # addresses that stay pending though neither quota nor `limit` nor `offline` is the reason
+        # Addresses that stay pending though neither quota nor `limit` nor `offline` is the reason.
+        self.unanswered = 0
 
     @property
     def key(self) -> str:
@@ -177,7 +184,9 @@ class Execution:
         fields = frozenset((*self.results.fields, *COUNTED_FIELDS))
         for start in range(0, self.newly_verified, FREE_BATCH):
             size = min(FREE_BATCH, self.newly_verified - start)
-            syntax = None if self.syntax is None else self.syntax.slice(start, size)
+            syntax = self.syntax
+            if syntax is not None:
+                syntax = syntax.slice(start, size)
             batch = Batch(
                 self.addresses.slice(start, size),
                 self.settings.validation_type,
@@ -191,12 +200,15 @@ class Execution:
 
     def drop_rows(self) -> None:
         """Give the memory of the rows back after the run; its progress stays."""
-        self.addresses, self.syntax = pa.array([], pa.string()), None
+        self.addresses = pa.array([], pa.string())
+        self.syntax = None
         self.results = SettledRows(self.addresses, self.results.fields)
 
     def within_limit(self, count: int) -> int:
         """How many of `count` addresses may be verified newly."""
-        return count if self.settings.limit is None else min(count, self.settings.limit)
+        if self.settings.limit is None:
+            return count
+        return min(count, self.settings.limit)
 
     async def run_with_network(self) -> None:
         """Use the journal and the screening first, then the backend."""
@@ -214,7 +226,9 @@ class Execution:
                 await self.run_backend(todo, jobs)
             if self.elsewhere:
                 others = np.concatenate([others, self.take_elsewhere(), beyond])
-            todo = np.union1d(await self.wait_for_quota(), await self.wait_for_others(others))
+            short = await self.wait_for_quota()
+            waited = await self.wait_for_others(others)
+            todo = np.union1d(short, waited)
             self.reuse_known(self.addresses.take(pa.array(todo)))
             todo = np.intersect1d(todo, self.results.unsettled(), assume_unique=True)
         self.raise_if_short()
@@ -233,15 +247,15 @@ class Execution:
         if self.screen is None:
             return
         left = self.results.unsettled()
-        events = self.screen.settle(
-            self.addresses.take(pa.array(left)), left, self.settings.validation_type
-        )
+        addresses = self.addresses.take(pa.array(left))
+        events = self.screen.settle(addresses, left, self.settings.validation_type)
         await self.process_events(events, left)
 
     async def resolve_lost_submissions(self) -> None:
-        """Find out by the quota whether submissions that ended runs left were counted; if not, they are free again.
+        """Find out by the quota whether submissions that ended runs left were counted.
 
-        Best done before this run submits anything: from then on the quota's `used` includes its own.
+        If not, they are free again. Best done before this run submits anything: from then on the
+        quota's `used` includes its own.
         """
         if self.journal is None or not hasattr(self.backend, "quota"):
             return
@@ -257,16 +271,21 @@ class Execution:
         jobs = self.journal.adopt(self.key, self.addresses.take(pa.array(todo)))
         if not jobs:
             return [], todo
-        in_flight = self.results.positions_of(pa.array([job.email for job in jobs], pa.string()))
+        emails = pa.array([job.email for job in jobs], pa.string())
+        in_flight = self.results.positions_of(emails)
         return jobs, np.setdiff1d(todo, in_flight, assume_unique=True)
 
     def find_others(self, todo: Positions) -> tuple[Positions, Positions]:
-        """What this run may submit, and what another run is verifying; held addresses are reported."""
+        """What this run may submit, and what another run is verifying.
+
+        Held addresses are reported.
+        """
         if self.journal is None:
             return todo, todo[:0]
         addresses = self.addresses.take(pa.array(todo))
         unclaimed = self.journal.unclaimed(self.key, addresses)
-        if notice := unclaimed.notice():
+        notice = unclaimed.notice()
+        if notice:
             self.unanswered += len(unclaimed.held)
             self.add_notice(notice)
         keys = address_keys(addresses)
@@ -277,17 +296,22 @@ class Execution:
     def apply_limit(
         self, todo: Positions, others: Positions
     ) -> tuple[Positions, Positions, Positions]:
-        """What to submit now, what is beyond the limit, and which addresses of other runs come before the limit."""
-        limit = self.settings.limit
-        room = len(todo) if limit is None else min(len(todo), limit - self.newly_verified)
+        """What to submit now, what is beyond the limit, and what others verify before the limit."""
+        room = len(todo)
+        if self.settings.limit is not None:
+            room = min(room, self.settings.limit - self.newly_verified)
         self.newly_verified += room
         if 0 < room < len(todo):
             others = others[others < todo[room]]
         return todo[:room], todo[room:], others
 
     def take_elsewhere(self) -> Positions:
-        """The addresses that were to be submitted when another run had them; they do not count for the limit."""
-        emails, self.elsewhere = self.elsewhere, []
+        """The addresses that another run had when they were to be submitted.
+
+        `limit` is not used.
+        """
+        emails = self.elsewhere
+        self.elsewhere = []
         self.newly_verified -= len(emails)
         return self.results.positions_of(pa.array(emails, pa.string()))
 
@@ -295,9 +319,8 @@ class Execution:
         """Sleep before another look at what other runs are verifying; returns these addresses."""
         if len(others):
             count = count_of(len(others), "address is", "addresses are")
-            self.emit_progress(
-                message=f"{count} being verified by another process on this journal; waiting"
-            )
+            message = f"{count} being verified by another process on this journal; waiting"
+            self.emit_progress(message=message)
             await self.sleep(OTHERS_INTERVAL)
         return others
 
@@ -309,11 +332,12 @@ class Execution:
             lenient=self.settings.lenient,
         )
         if self.journal is not None:
-            lost = self.find_lost_batches(self.journal, batch.addresses)
             service = getattr(self.backend, "base_url", "")
-            claim = partial(self.journal.claim, self.key)
             batch = replace(
-                batch, lost_batches=lost, known_pace=self.journal.known_pace(service), claim=claim
+                batch,
+                lost_batches=self.find_lost_batches(self.journal, batch.addresses),
+                known_pace=self.journal.known_pace(service),
+                claim=partial(self.journal.claim, self.key),
             )
         await self.process_events(self.backend.verify(batch, jobs), todo)
 
@@ -322,19 +346,25 @@ class Execution:
     ) -> tuple[Submitting, ...]:
         """Lost submissions whose addresses are all to be submitted now."""
         lost = journal.lost_batches(self.key)
-        wanted = frozenset(addresses.to_pylist()) if lost else frozenset()
-        return tuple(each for each in lost if wanted.issuperset(each.emails))
+        if not lost:
+            return ()
+        wanted = frozenset(addresses.to_pylist())
+        return tuple(batch for batch in lost if wanted.issuperset(batch.emails))
 
     async def process_events(self, events: AsyncIterator[Event], positions: Positions) -> None:
-        """Record event after event about the addresses at `positions`; sessions are closed however this ends."""
+        """Record events about the addresses at `positions`.
+
+        Sessions are closed however this ends.
+        """
         async with aclosing(events) as stream:  # type: ignore[type-var]
             async for event in stream:
-                self.record(
-                    self.in_column(event, positions) if isinstance(event, Settled) else event
-                )
+                if isinstance(event, Settled):
+                    self.record(self.in_column(event, positions))
+                else:
+                    self.record(event)
 
     def record(self, event: Event) -> None:
-        """Write an event to the journal before it takes effect and before the next one is requested."""
+        """Write an event to the journal before it takes effect and before the next is requested."""
         if self.journal is not None:
             try:
                 self.journal.record(self.key, event)
@@ -347,12 +377,14 @@ class Execution:
 
     def in_column(self, event: Settled, positions: Positions) -> Settled:
         """The rows of a batch with their positions in the column, and with what screening knows."""
-        named = event.positions is None
-        found = (
-            self.results.positions_of(event.rows["email"]) if named else positions[event.positions]
-        )
-        rows = event.rows if self.screen is None else self.screen.fill(event.rows, found)
-        return replace(event, rows=rows, positions=found)
+        rows = event.rows
+        if event.positions is None:
+            in_column = self.results.positions_of(rows["email"])
+        else:
+            in_column = positions[event.positions]
+        if self.screen is not None:
+            rows = self.screen.fill(rows, in_column)
+        return replace(event, rows=rows, positions=in_column)
 
     def apply(self, event: Event) -> None:
         """Update the results and the progress."""
@@ -362,7 +394,8 @@ class Execution:
                     self.results.settle_next(rows)
                 else:
                     self.results.settle(rows, positions, is_asked_again=event.is_asked_again)
-                self.refused.update(event.rows["email"].to_pylist() if event.is_asked_again else ())
+                if event.is_asked_again:
+                    self.refused.update(event.rows["email"].to_pylist())
                 self.emit_progress(message="")
             case Submitted():
                 again = sum(1 for job in event.jobs if job.email in self.refused)
@@ -392,14 +425,21 @@ class Execution:
             self.unanswered += len(event.emails)
 
     async def wait_for_quota(self) -> Positions:
-        """With ``on_quota="wait"``, sleep until the quota may have changed; returns what is to be submitted then."""
+        """With ``on_quota="wait"``, sleep until the quota may have changed.
+
+        Returns what is to be submitted then.
+        """
         if not self.short_of_quota or self.settings.on_quota != "wait":
             return np.zeros(0, np.int64)
-        hints = [d.retry_after for d in self.short_of_quota if d.retry_after is not None]
+        emails: list[str] = []
+        hints = []
+        for deferred in self.short_of_quota:
+            emails.extend(deferred.emails)
+            if deferred.retry_after is not None:
+                hints.append(deferred.retry_after)
         waiting = "today's quota is used up; waiting until there is quota again"
         self.emit_progress(message=waiting + self.day_when_done())
         await self.sleep(max(min(hints, default=QUOTA_INTERVAL), MIN_QUOTA_INTERVAL))
-        emails = [email for each in self.short_of_quota for email in each.emails]
         self.short_of_quota = []
         self.newly_verified -= len(emails)  # they are claimed again
         return np.sort(self.results.positions_of(pa.array(emails, pa.string())))
@@ -407,10 +447,11 @@ class Execution:
     def raise_if_short(self) -> None:
         """Raise `QuotaExceeded` for `on_quota="raise"` instead of leaving rows pending."""
         if self.short_of_quota and self.settings.on_quota == "raise":
-            left = sum(len(each.emails) for each in self.short_of_quota)
+            left = sum(len(deferred.emails) for deferred in self.short_of_quota)
+            count = count_of(left, "address is", "addresses are")
             quota = self.progress.quota
             raise QuotaExceeded(
-                f"today's quota ends before the column: {count_of(left, 'address is', 'addresses are')} left; "
+                f"today's quota ends before the column: {count} left; "
                 f"{self.how_to_go_on(NEXT_DAY)}, or use on_quota='stop' to get them as pending",
                 limit=quota.daily_limit if quota else None,
                 remaining=quota.remaining if quota else None,
@@ -433,7 +474,8 @@ class Execution:
         if self.results.counts["error"] and self.backend.source != SOURCE_LOCAL:
             self.errors = count_errors(rows)
             self.conclude(describe_errors(self.errors))
-        if problem := describe_ending(self.causes, self.backend.source):
+        problem = describe_ending(self.causes, self.backend.source)
+        if problem:
             self.conclude(problem)
             self.emit_progress(problem=problem)
 
@@ -442,7 +484,8 @@ class Execution:
         unit = "address" if self.progress.unit == "addresses" else "row"
         left = f"{count_of(self.progress.total - self.progress.settled, unit)} left"
         if self.short_of_quota:
-            return f"{left}: today's quota is used up; {self.how_to_go_on(NEXT_DAY)}{self.day_when_done()}"
+            how = self.how_to_go_on(NEXT_DAY) + self.day_when_done()
+            return f"{left}: today's quota is used up; {how}"
         if self.settings.offline:
             where = "not in the journal" if self.journal is not None else "without a journal"
             return f"{left}: offline, and {where}"
@@ -450,9 +493,12 @@ class Execution:
 
     def day_when_done(self) -> str:
         """On which day all is done at the quota, if the service said what the quota is."""
-        quota, left = self.progress.quota, self.progress.total - self.progress.settled
+        quota = self.progress.quota
+        if quota is None:
+            return ""
+        left = self.progress.total - self.progress.settled
         today = datetime.fromtimestamp(self.clock(), UTC).date()
-        day = None if quota is None else day_when_done(left, replace(quota, remaining=0), today)
+        day = day_when_done(left, replace(quota, remaining=0), today)
         return "" if day is None else f"; at this quota all is done on {day}"
 
     def how_to_go_on(self, when: str = "") -> str:
@@ -511,12 +557,18 @@ class Execution:
 def find_known(
     journal: Journal, backend: Backend, settings: RunSettings, addresses: pa.StringArray, now: float
 ) -> pa.Table:
-    """The answers in a journal that a run may reuse; always those settled at or after `answered_since`."""
-    since, newer_than = settings.answered_since, now - settings.max_age
+    """The answers in a journal that a run may reuse.
+
+    Always those settled at or after `answered_since`.
+    """
+    since = settings.answered_since
+    newer_than = now - settings.max_age
+    if since is not None:
+        newer_than = min(newer_than, since)
     return journal.settled(
         backend.journal_key(settings.validation_type),
         addresses,
-        newer_than=newer_than if since is None else min(newer_than, since),
+        newer_than=newer_than,
         refresh=settings.refresh,
         answered_since=since,
         costs_quota=backend.source != SOURCE_LOCAL,

@@ -1,4 +1,9 @@
-"""The arguments that `verify` and its siblings share: checked before any work, then an `Execution` is set up."""
+"""The arguments that `verify` and its siblings share, checked before any work.
+
+verify(df, "email", backend="https://verify.example.org", limit=100)
+-> Options.check: the first argument that cannot work is a SettingsError
+-> open_execution: journal opened, screening chosen, nothing requested yet
+"""
 
 from __future__ import annotations
 
@@ -39,9 +44,8 @@ def parse_validation_type(value: str) -> ValidationType:
     try:
         return ValidationType(value)
     except ValueError:
-        raise SettingsError(
-            f"validation_type={value!r}: give one of {', '.join(ValidationType)}"
-        ) from None
+        message = f"validation_type={value!r}: give one of {', '.join(ValidationType)}"
+        raise SettingsError(message) from None
 
 
 def pick_backend(backend: Any) -> Backend:
@@ -49,14 +53,14 @@ def pick_backend(backend: Any) -> Backend:
     if backend is None:
         return LocalBackend()
     if isinstance(backend, str):
-        from ..remote.backend import RemoteBackend  # noqa: PLC0415 - imports httpx, which few calls need
-        from ..remote.client import parse_base_url  # noqa: PLC0415 - as above
+        # These import httpx, which few calls need.
+        from ..remote.backend import RemoteBackend  # noqa: PLC0415
+        from ..remote.client import parse_base_url  # noqa: PLC0415
 
         return RemoteBackend(parse_base_url(backend, "backend"))
     if isinstance(backend, type) or not hasattr(backend, "verify"):
-        raise SettingsError(
-            f"backend={backend!r}: give None, the URL of a service, or a backend object"
-        )
+        message = f"backend={backend!r}: give None, the URL of a service, or a backend object"
+        raise SettingsError(message)
     picked: Backend = backend
     return picked
 
@@ -110,13 +114,14 @@ class Options:
             raise SettingsError(
                 f"screen={screen!r}: give None, 'mx', or a LocalBackend with settings of its own"
             )
-        wanted = parse_limit(limit)
+        addresses = parse_limit(limit)
         picked = pick_backend(backend)
+        kept_for = KEPT_FOR if max_age is None else max_age
         settings = RunSettings(
             validation_type=kind,
-            max_age=parse_duration(KEPT_FOR if max_age is None else max_age, name="max_age"),
+            max_age=parse_duration(kept_for, name="max_age"),
             refresh=parse_refresh(refresh),
-            limit=wanted,
+            limit=addresses,
             on_quota=on_quota,
             offline=offline,
             lenient=clean is True,
@@ -138,7 +143,7 @@ class Options:
         )
 
     def renewed(self) -> Options:
-        """The same for another run: a backend that is closed at the end of its run has its successor."""
+        """The same for another run; a backend that was closed at the end of its run is made anew."""
         if not self.owns_backend:
             return self
         return replace(self, backend=pick_backend(getattr(self.backend, "base_url", None)))
@@ -162,11 +167,13 @@ def check_flag(name: str, value: object) -> bool:
 
 def parse_limit(limit: Any) -> int | None:
     """A whole number of addresses, also a NumPy integer."""
+    if limit is None:
+        return None
     try:
-        number = None if limit is None else operator.index(limit)
+        number = operator.index(limit)
     except TypeError:
         number = -1
-    if isinstance(limit, bool) or (number is not None and number < 0):
+    if isinstance(limit, bool) or number < 0:
         raise SettingsError(f"limit={limit!r}: give a whole number of addresses, or None")
     return number
 
@@ -178,10 +185,9 @@ def parse_refresh(refresh: Iterable[str]) -> frozenset[str]:
     except TypeError:
         raise SettingsError(f"refresh={refresh!r}: give verdicts, as {{'unknown'}}") from None
     known = (*Verdict, Status.ERROR)
-    if unknown := wanted - set(known):
-        raise SettingsError(
-            f"refresh: {sorted(map(str, unknown))[0]!r} is not one of {', '.join(known)}"
-        )
+    unknown = sorted(str(word) for word in wanted if word not in known)
+    if unknown:
+        raise SettingsError(f"refresh: {unknown[0]!r} is not one of {', '.join(known)}")
     return wanted
 
 
@@ -194,9 +200,8 @@ def journal_path(journal: str | Path | None, backend: Backend, kind: ValidationT
     try:
         return user_path(journal)
     except TypeError:
-        raise SettingsError(
-            f"journal={journal!r}: give 'auto', the path of a file, or None"
-        ) from None
+        message = f"journal={journal!r}: give 'auto', the path of a file, or None"
+        raise SettingsError(message) from None
 
 
 def open_execution(
@@ -205,9 +210,10 @@ def open_execution(
     fields: Sequence[str] = tuple(SCHEMA.names),
     syntax: pa.RecordBatch | None = None,
 ) -> Execution:
-    """Open the journal and set up the execution, without any request. The result will be made from `fields`.
+    """Open the journal and set up the execution, without any request.
 
-    `syntax` is what `observe_column` saw of the addresses, if it was called already.
+    The result will be made from `fields`. `syntax` is what `observe_column` saw of the addresses,
+    if it was called already.
     """
     journal = None
     if options.journal is not None:
@@ -229,23 +235,28 @@ def open_execution(
 
 
 def pick_screen(options: Options) -> Screener | None:
-    """What is settled before a service is asked: malformed addresses always, domains without mail on request.
+    """What is settled before a service is asked: malformed addresses, and as `screen` says.
 
     `LocalBackend` settles malformed addresses itself, so it needs a screen only when offline.
     """
-    offline, backend = options.settings.offline, options.backend
-    if isinstance(backend, LocalBackend) and not offline:
+    settings = options.settings
+    backend = options.backend
+    if isinstance(backend, LocalBackend) and not settings.offline:
         return None
-    from ..local.screen import Screener  # noqa: PLC0415 - imports the modules for DNS, which `regex` does not need
+    # It imports the modules for DNS, which `regex` does not need.
+    from ..local.screen import Screener  # noqa: PLC0415
 
     if isinstance(backend, LocalBackend):
-        return Screener(backend, with_dns=False, lenient=options.settings.lenient)
-    given = options.screen if isinstance(options.screen, LocalBackend) else None
-    with_dns = options.screen is not None and not offline
+        return Screener(backend, with_dns=False, lenient=settings.lenient)
+    asking = options.screen
+    owns_backend = False
+    if not isinstance(asking, LocalBackend):
+        asking = LocalBackend()
+        owns_backend = True
     return Screener(
-        given or LocalBackend(),
-        with_dns=with_dns,
-        owns_backend=given is None,
-        lenient=options.settings.lenient,
+        asking,
+        with_dns=options.screen is not None and not settings.offline,
+        owns_backend=owns_backend,
+        lenient=settings.lenient,
         for_service=True,
     )

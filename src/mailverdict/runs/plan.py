@@ -1,10 +1,15 @@
-"""`Plan`: what a call would do and cost, calculated without spending anything. Pure functions."""
+"""`Plan`: what a call would do and cost, calculated without spending anything. Pure functions.
+
+260 rows, 250 addresses, a quota of 100 a day of which 60 are left -> daily_portions: 60 once,
+100 once, 90 once -> 3 days, 3 bulk requests, done on the day after tomorrow
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
+from typing import Any
 
 from ..backend import Quota
 from ..contract.envelope import BULK_LIMIT
@@ -68,24 +73,27 @@ class Plan:
         that never allows it.
     most_units : int or None
         Units of quota that this can cost at most: addresses that the service's limiter refuses are
-        submitted again, twice at most. None without a quota. The printed table has it if it is more than
-        `to_submit`.
+        submitted again, twice at most. None without a quota. The printed table has it if it is more
+        than `to_submit`.
     done_on : datetime.date or None
-        The day in UTC on which all is done if the rest of the quota is used on each day; None as for `days`.
+        The day in UTC on which all is done if the rest of the quota is used on each day; None as
+        for `days`.
     domains : int or None
-        Distinct domains of the well-formed addresses: what the DNS is asked about. None if they were not counted.
+        Distinct domains of the well-formed addresses: what the DNS is asked about. None if they
+        were not counted.
     repaired : int or None
-        Of the addresses to submit, at most how many are in no cell as it stands, but only in repaired ones: the units
-        that ``clean=False`` would save. None if they were not counted, and without a quota.
+        Of the addresses to submit, at most how many are in no cell as it stands, but only in
+        repaired ones: the units that ``clean=False`` would save. None if they were not counted, and
+        without a quota.
     several : int
         Rows that hold several addresses; not verified, never sent.
     given : int
-        Of the distinct addresses, settled by what was given as `known`: the units that this saves, but for those of
-        addresses that the journal has, too.
+        Of the distinct addresses, settled by what was given as `known`: the units that this saves,
+        but for those of addresses that the journal has, too.
     outdated : int
-        Of those to submit, whose answers will be older than `max_age` on the day on which all is done: the first
-        rows, which then take the quota of the last ones. 0 if `max_age` is longer than the list takes, and without
-        a journal, which keeps no answers.
+        Of those to submit, whose answers will be older than `max_age` on the day on which all is
+        done: the first rows, which then take the quota of the last ones. 0 if `max_age` is longer
+        than the list takes, and without a journal, which keeps no answers.
 
     Examples
     --------
@@ -131,30 +139,35 @@ class Plan:
         """The table for notebooks."""
         from ..theme import notebook  # noqa: PLC0415 - only notebooks need it
 
-        lines = (
-            f'<tr><th scope="row" style="padding-left:{8 * (len(label) - len(label.lstrip()))}px">{label.strip()}</th>'
-            f'<td class="mv-number">{value}</td></tr>'
-            for label, value in plan_lines(self)
-        )
-        return notebook(f"<table>{''.join(lines)}</table>")
+        rows = []
+        for label, value in plan_lines(self):
+            text = label.lstrip()
+            style = f"padding-left:{8 * (len(label) - len(text))}px"
+            head = f'<th scope="row" style="{style}">{text}</th>'
+            rows.append(f'<tr>{head}<td class="mv-number">{value}</td></tr>')
+        return notebook(f"<table>{''.join(rows)}</table>")
 
 
 def plan_lines(plan: Plan) -> list[tuple[str, str]]:
     """Labels and values, line by line; lines that do not apply are left out."""
-    values = {name: getattr(plan, name) for name in LABELS}
-    values |= {name: None for name in WHEN_NOT_ZERO if not values[name]}
+    values: dict[str, Any] = {name: getattr(plan, name) for name in LABELS}
+    for name in WHEN_NOT_ZERO:
+        values[name] = values[name] or None
+    labels = QUOTA_LABELS
     if plan.daily_limit is None:
+        labels = LABELS
         values["batches"] = None
     elif plan.days is None:
         values["days"] = "never enough quota"
-    if (plan.most_units or 0) <= plan.to_submit:
+    if plan.most_units is None or plan.most_units <= plan.to_submit:
         values["most_units"] = None
-    labels = LABELS if plan.daily_limit is None else QUOTA_LABELS
-    shown = {labels[name]: value for name, value in values.items() if value is not None}
-    return [
-        (label, f"{value:,}" if isinstance(value, int) else str(value))
-        for label, value in shown.items()
-    ]
+    lines = []
+    for name, value in values.items():
+        if isinstance(value, int):
+            lines.append((labels[name], f"{value:,}"))
+        elif value is not None:
+            lines.append((labels[name], str(value)))
+    return lines
 
 
 def plan_run(
@@ -180,45 +193,54 @@ def plan_run(
 
     `today` is that of UTC; `max_age` is in seconds, None if no answer is kept.
     """
-    counts = {
+    counts: dict[str, Any] = {
         "rows": rows,
         "missing": missing,
         "malformed": malformed,
         "several": several,
         "unique": unique,
+        "given": given,
+        "known": known,
+        "in_flight": in_flight,
+        "held": held,
     }
-    counts |= {"given": given, "known": known, "in_flight": in_flight, "held": held}
     left = unique - given - known - in_flight - held
-    if (
-        min(counts.values()) < 0
-        or left < 0
-        or missing + malformed + several + min(unique, 1) > rows
-    ):
+    least_rows = missing + malformed + several + min(unique, 1)
+    if min(counts.values()) < 0 or left < 0 or least_rows > rows:
         raise SettingsError(f"these counts do not add up: {counts}")
     to_submit = left if limit is None else min(left, limit)
-    today = today or datetime.now(UTC).date()
-    done_on = None
-    outdated = 0
-    if quota is not None and to_submit:
-        done_on = day_when_done(to_submit, quota, today)
-    if quota is not None and done_on is not None and max_age is not None:
-        outdated = count_outdated(to_submit, quota, (done_on - today).days, max_age)
-    days = [] if quota is None else daily_portions(to_submit, quota)
-    return Plan(
+    plan = Plan(
         **counts,
         to_submit=to_submit,
-        batches=0
-        if days is None
-        else sum(math.ceil(day / BULK_LIMIT) * times for day, times in days),
-        daily_limit=None if quota is None else quota.daily_limit,
-        remaining=None if quota is None else quota.remaining,
-        days=None if quota is None or days is None else sum(times for _, times in days),
-        most_units=None if quota is None else to_submit * (1 + repeats),
+        batches=0,
+        daily_limit=None,
+        remaining=None,
+        days=None,
         domains=domains,
-        repaired=None if quota is None or repaired is None else min(repaired, to_submit),
-        done_on=done_on,
-        outdated=outdated,
     )
+    if quota is None:
+        return plan
+    plan = replace(
+        plan,
+        daily_limit=quota.daily_limit,
+        remaining=quota.remaining,
+        most_units=to_submit * (1 + repeats),
+        repaired=None if repaired is None else min(repaired, to_submit),
+    )
+    portions = daily_portions(to_submit, quota)
+    if portions is None:
+        return plan
+    days = sum(times for _, times in portions)
+    batches = sum(math.ceil(size / BULK_LIMIT) * times for size, times in portions)
+    plan = replace(plan, days=days, batches=batches)
+    today = today or datetime.now(UTC).date()
+    done_on = day_when_done(to_submit, quota, today)
+    if done_on is None or not to_submit:
+        return plan
+    outdated = 0
+    if max_age is not None:
+        outdated = count_outdated(to_submit, quota, (done_on - today).days, max_age)
+    return replace(plan, done_on=done_on, outdated=outdated)
 
 
 def day_when_done(to_submit: int, quota: Quota, today: date) -> date | None:
@@ -228,13 +250,17 @@ def day_when_done(to_submit: int, quota: Quota, today: date) -> date | None:
     datetime.date(2026, 11, 29)
     """
     left = to_submit - min(to_submit, quota.remaining)
-    if left and quota.daily_limit <= 0:
+    if not left:
+        return today
+    if quota.daily_limit <= 0:
         return None
-    return today + timedelta(days=math.ceil(left / quota.daily_limit) if left else 0)
+    return today + timedelta(days=math.ceil(left / quota.daily_limit))
 
 
 def count_outdated(to_submit: int, quota: Quota, days: int, max_age: float) -> int:
-    """How many answers are older than `max_age` seconds when the last ones come, so many days after the first.
+    """How many answers are older than `max_age` seconds when the last ones come.
+
+    These come so many `days` after the first ones.
 
     >>> count_outdated(450, Quota(100, 0, 100), 4, 2 * DAY)
     200
@@ -251,6 +277,8 @@ def daily_portions(to_submit: int, quota: Quota) -> list[tuple[int, int]] | None
     left = to_submit - today
     if left and quota.daily_limit <= 0:
         return None
-    full, rest = divmod(left, quota.daily_limit) if left else (0, 0)
-    parts = [(today, 1), (quota.daily_limit, full), (rest, 1)]
-    return [(size, times) for size, times in parts if size and times]
+    portions = [(today, 1)]
+    if left:
+        full_days, rest = divmod(left, quota.daily_limit)
+        portions += [(quota.daily_limit, full_days), (rest, 1)]
+    return [(size, times) for size, times in portions if size and times]

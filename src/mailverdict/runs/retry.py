@@ -29,40 +29,41 @@ ERROR_MAX_AGE = 3_600.0  # seconds for which a technical failure is reused inste
 # refresh={"unknown"} asks for them again.
 ASK_AGAIN: dict[str, float] = {
     Reason.THROTTLED: 900.0,  # the service itself tried for about 12 minutes
-    Reason.RATE_LIMITED: 60.0,  # the window of a rate limit, which can affect a whole batch within seconds
+    # The window of a rate limit, which can affect a whole batch within seconds.
+    Reason.RATE_LIMITED: 60.0,
     Reason.GREYLISTED: 300.0,  # mail servers ask for minutes; `LocalBackend` waits as long
 }
 
 # Error codes of rows whose DNS questions had no answer, if they are unknown.
-FAILED_LOOK_UPS = (
-    "DNS",
-    "BLACKLIST",
-)
+FAILED_LOOK_UPS = ("DNS", "BLACKLIST")
 
 
 def reusable(
     rows: pa.Table, ages: pa.DoubleArray, refresh: frozenset[str], *, costs_quota: bool = True
 ) -> pa.BooleanArray:
-    """Which known rows may be reused; `refresh` names verdicts, or the status ``error``, that may not.
+    """Which known rows may be reused.
 
-    `ages` are the seconds since each row was settled. Where asking costs no quota, a failure of the DNS is not an
-    answer: a night without network must not be repeated from the journal for weeks.
+    `refresh` names verdicts, or the status ``error``, that may not.
+
+    `ages` are the seconds since each row was settled. Where asking costs no quota, a failure of the
+    DNS is not an answer: a night without network must not be repeated from the journal for weeks.
     """
-    status, result, reasons = (as_text(rows[name]) for name in ("status", "result", "reasons"))
-    is_temporary = pc.and_(pc.equal(result, Verdict.UNKNOWN), has_temporary_reason(reasons))
-    is_old_error = pc.and_(pc.equal(status, Status.ERROR), pc.greater_equal(ages, ERROR_MAX_AGE))
+    status = as_text(rows["status"])
+    result = as_text(rows["result"])
+    is_unknown = pc.equal(result, Verdict.UNKNOWN).fill_null(False)
+    has_no_answer = has_temporary_reason(as_text(rows["reasons"])).fill_null(False)
     if not costs_quota:
-        has_failed = pc.is_in(
-            as_text(rows["error"]), value_set=pa.array(FAILED_LOOK_UPS, pa.string())
-        )
-        is_temporary = pc.or_(
-            is_temporary.fill_null(False), pc.and_(pc.equal(result, Verdict.UNKNOWN), has_failed)
-        )
-    wanted = pa.array(sorted(refresh), pa.string())
-    is_refreshed = pc.or_(pc.is_in(result, value_set=wanted), pc.is_in(status, value_set=wanted))
-    return pc.invert(
-        pc.or_(pc.or_(is_temporary.fill_null(False), is_old_error.fill_null(False)), is_refreshed)
-    )
+        codes = pa.array(FAILED_LOOK_UPS, pa.string())
+        has_failed = pc.is_in(as_text(rows["error"]), value_set=codes)
+        has_no_answer = pc.or_(has_no_answer, has_failed)
+    is_temporary = pc.and_(is_unknown, has_no_answer)
+    is_error = pc.equal(status, Status.ERROR).fill_null(False)
+    is_old = pc.greater_equal(ages, ERROR_MAX_AGE).fill_null(False)
+    is_old_error = pc.and_(is_error, is_old)
+    words = pa.array(sorted(refresh), pa.string())
+    is_refreshed = pc.or_(pc.is_in(result, value_set=words), pc.is_in(status, value_set=words))
+    is_asked_again = pc.or_(pc.or_(is_temporary, is_old_error), is_refreshed)
+    return pc.invert(is_asked_again)
 
 
 def has_temporary_reason(reasons: pa.StringArray) -> pa.BooleanArray:
@@ -79,19 +80,22 @@ def as_text(column: pa.ChunkedArray) -> pa.StringArray:
 def retry_hint(rows: pa.Table, *, has_journal: bool = True) -> str:
     """How many answers are temporary, and when to call again; empty if there are none."""
     is_unknown = pc.equal(as_text(rows["result"]), Verdict.UNKNOWN).fill_null(False)
-    counts = Counter[str]()
-    for entry in pc.value_counts(as_text(rows["reasons"]).filter(is_unknown)).to_pylist():
-        counts[(entry["values"] or "").partition(";")[0]] += entry["counts"]
-    found = {word: counts[word] for word in ASK_AGAIN if counts[word]}
-    if not found:
+    counts: Counter[str] = Counter()
+    for group in pc.value_counts(as_text(rows["reasons"]).filter(is_unknown)).to_pylist():
+        first_reason, _, _ = (group["values"] or "").partition(";")
+        counts[first_reason] += group["counts"]
+    temporary = {word: counts[word] for word in ASK_AGAIN if counts[word]}
+    if not temporary:
         return ""
-    words = ", ".join(f"{count:,} {word}" for word, count in found.items())
-    minutes = math.ceil(max(ASK_AGAIN[word] for word in found) / 60)
-    others = "" if has_journal else "; without a journal all others are verified again, too"
-    return (
-        f"some answers are temporary ({words}); call again in {count_of(minutes, 'minute')} or later to verify those "
-        f"addresses again{others}"
+    words = ", ".join(f"{count:,} {word}" for word, count in temporary.items())
+    minutes = math.ceil(max(ASK_AGAIN[word] for word in temporary) / 60)
+    hint = (
+        f"some answers are temporary ({words}); call again in {count_of(minutes, 'minute')} or "
+        "later to verify those addresses again"
     )
+    if not has_journal:
+        hint += "; without a journal all others are verified again, too"
+    return hint
 
 
 def hold_seconds(losses: int) -> float:
@@ -129,4 +133,6 @@ def classify_lost_submission(
     """
     if used_before is None or used != used_before or not is_same_day(sent_at, now):
         return LostSubmission.MAYBE_COUNTED
-    return LostSubmission.NOT_COUNTED if now - sent_at >= GRACE else LostSubmission.TOO_EARLY
+    if now - sent_at < GRACE:
+        return LostSubmission.TOO_EARLY
+    return LostSubmission.NOT_COUNTED

@@ -1,4 +1,9 @@
-"""`Run`: the handle on a verification that runs in the background."""
+"""`Run`: the handle on a verification that runs in the background.
+
+start -> Run(execution, build) -> a task on the loop thread (`mailverdict.loop`)
+partial()  build(the table of what is settled so far)
+pause()    the task is cancelled, answers are kept; resume() opens the execution anew
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,6 @@ import html
 from collections.abc import Callable, Generator
 from dataclasses import replace
 from datetime import UTC, date, datetime
-from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, Generic, TypeVar
 
@@ -115,10 +119,11 @@ class Run(Generic[T]):
             self.cancel()
 
     def resume(self) -> Run[T]:
-        """Go on after the end with what is not checked yet: after `pause`, or when there is quota again.
+        """Go on after the end with what is not checked yet.
 
-        Answers come from the journal, as in a second call of `start`. Without a journal the run keeps those it has,
-        but what a service was asked about meanwhile costs its quota again.
+        That is after `pause`, or when there is quota again. Answers come from the journal, as in a
+        second call of `start`. Without a journal the run keeps those it has, but what a service was
+        asked about meanwhile costs its quota again.
 
         Returns
         -------
@@ -136,18 +141,23 @@ class Run(Generic[T]):
             self.wait()  # sessions are being closed
         if self._reopen is None or not self.done():
             raise SettingsError("the run has not ended: pause it, or wait for its end")
-        before, after = self._execution, self._reopen()
-        if before.journal is None and not before.backend.is_free(before.settings.validation_type):
+        before = self._execution
+        after = self._reopen()
+        is_free = before.backend.is_free(before.settings.validation_type)
+        if before.journal is None and not is_free:
             after.results = before.results
             after.emit_progress()
         after.noticed = list(before.noticed)
-        self._execution, self._task, self._is_paused, self._is_cancelled = after, None, False, False
+        self._execution = after
+        self._task = None
+        self._is_paused = False
+        self._is_cancelled = False
         for listener in before.listeners:
             after.subscribe(listener)
         return self._start()
 
     def _loses_answers(self) -> bool:
-        """Whether an answer that is paid for and has not come is lost with a pause: nothing keeps the submission."""
+        """Whether a pause loses answers that are paid for and have not come: nothing keeps them."""
         return self._execution.journal is None and self._execution.backend.source != SOURCE_LOCAL
 
     def done(self) -> bool:
@@ -237,7 +247,8 @@ class Run(Generic[T]):
     def _repr_mimebundle_(self, **_: object) -> Any:
         """In a notebook with anywidget a live widget; else the table."""
         shown = {"text/plain": repr(self), "text/html": self._repr_html_()}
-        if (live := self._live_widget()) is None:
+        live = self._live_widget()
+        if live is None:
             return shown
         data, metadata = live._repr_mimebundle_()
         return {**data, **shown}, metadata
@@ -249,12 +260,12 @@ class Run(Generic[T]):
     def _live_widget(self, *, has_buttons: bool = True) -> Any:
         """The widget that shows this run; None outside of a notebook, and without anywidget."""
         if self._live is None and is_notebook():
-            try:  # only a notebook loads the widget, which is in a higher layer
-                self._live = import_module("mailverdict.widgets").RunWidget(
-                    self, has_buttons=has_buttons
-                )
+            try:
+                # Only a notebook loads the widget, which is in a higher layer; see pyproject.toml.
+                from ..widgets import RunWidget  # noqa: PLC0415
             except MissingExtraError:
                 return None
+            self._live = RunWidget(self, has_buttons=has_buttons)
         return self._live
 
     def _start(self) -> Run[T]:
@@ -298,7 +309,10 @@ class Run(Generic[T]):
         self._execution.drop_rows()
 
     def _settled_table(self) -> pa.Table:
-        """The fields that results are made from, of all addresses; those that are not settled are pending."""
+        """The fields that results are made from, of all addresses.
+
+        Those that are not settled are pending.
+        """
         return self._execution.results.table(self._execution.settings.validation_type)
 
     def _interrupt(self) -> None:
@@ -308,13 +322,15 @@ class Run(Generic[T]):
 
 
 def quota_text(progress: Progress, today: date | None = None) -> str:
-    """What is left of the quota, which rows use it first, and on which day the rest is done; empty without a quota.
+    """What is left of the quota, which rows use it first, and on which day the rest is done.
 
-    `today` is that of UTC.
+    Empty without a quota. `today` is that of UTC.
 
     >>> from mailverdict.backend import Quota
-    >>> quota_text(Progress(total=250, settled=40, submitted=40, quota=Quota(100, 40, 60)), date(2026, 11, 26))
-    '60 of 100 addresses left today; rows come in their order, and at this quota all are done on 2026-11-28'
+    >>> progress = Progress(total=250, settled=40, submitted=40, quota=Quota(100, 40, 60))
+    >>> quota_text(progress, date(2026, 11, 26)).split("; ")
+    ['60 of 100 addresses left today',
+     'rows come in their order, and at this quota all are done on 2026-11-28']
     """
     quota = progress.quota
     if quota is None or progress.state == "done":
@@ -322,10 +338,11 @@ def quota_text(progress: Progress, today: date | None = None) -> str:
     # A run that has stopped says the day itself.
     if progress.state == "stopped" or not is_short_of_quota(progress):
         return str(quota)
+    text = f"{quota}; rows come in their order"
     day = day_when_done(addresses_left(progress), quota, today or datetime.now(UTC).date())
-    return f"{quota}; rows come in their order" + (
-        f", and at this quota all are done on {day}" if day else ""
-    )
+    if day is not None:
+        text += f", and at this quota all are done on {day}"
+    return text
 
 
 def is_short_of_quota(progress: Progress) -> bool:
@@ -335,24 +352,30 @@ def is_short_of_quota(progress: Progress) -> bool:
 
 def addresses_left(progress: Progress) -> int:
     """How many are still to be submitted."""
-    return max(
-        progress.total - max(progress.settled, progress.from_journal + progress.submitted), 0
-    )
+    begun = max(progress.settled, progress.from_journal + progress.submitted)
+    return max(progress.total - begun, 0)
 
 
 def render_progress(progress: Progress) -> str:
     """The snapshot as HTML; every text is escaped."""
     from ..theme import badge, bar, notebook  # noqa: PLC0415 - only notebooks need it
 
-    left = {"pending": progress.total - progress.settled, "error": progress.errors}
-    counts = {**progress.verdicts, **{name: count for name, count in left.items() if count > 0}}
-    cells = "".join(
-        f'<td>{badge(name)}</td><td class="mv-number">{count:,}</td>'
-        for name, count in counts.items()
-    )
-    notes = [progress.message, pace_text(progress), quota_text(progress), progress.problem]
-    body = f"<p><b>{html.escape(progress.state.capitalize())}</b>: {html.escape(checked_text(progress))}</p>"
-    body += f"{bar(counts)}<table><tr>{cells}</tr></table>"
-    return notebook(
-        body + "".join(f'<p class="mv-soft">{html.escape(note)}</p>' for note in notes if note)
-    )
+    counts = dict(progress.verdicts)
+    pending = progress.total - progress.settled
+    if pending > 0:
+        counts["pending"] = pending
+    if progress.errors > 0:
+        counts["error"] = progress.errors
+    cells = []
+    for name, count in counts.items():
+        cells.append(f'<td>{badge(name)}</td><td class="mv-number">{count:,}</td>')
+    state = html.escape(progress.state.capitalize())
+    parts = [
+        f"<p><b>{state}</b>: {html.escape(checked_text(progress))}</p>",
+        bar(counts),
+        f"<table><tr>{''.join(cells)}</tr></table>",
+    ]
+    for note in (progress.message, pace_text(progress), quota_text(progress), progress.problem):
+        if note:
+            parts.append(f'<p class="mv-soft">{html.escape(note)}</p>')
+    return notebook("".join(parts))

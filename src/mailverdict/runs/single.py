@@ -1,4 +1,10 @@
-"""One address: `check`, and which backend checks it and how, also for `explain` and the service's single check."""
+"""One address: `check`, and which backend checks it and how.
+
+    check("ada@web.de") -> LocalBackend.check, or the service's single check
+                        -> a batch of one, for a user's backend that has no `check`
+
+Also used by `explain` and by the service.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +29,7 @@ from ..model.verification import Verification, parse_errors
 from ..model.words import Status, ValidationType, ValidationTypeWord, Verdict
 from .options import parse_validation_type, pick_backend
 
-LONGEST_EMAIL = (
-    1_000  # characters; no address is longer than 254 octets (RFC 5321 section 4.5.3.1.3)
-)
+LONGEST_EMAIL = 1_000  # characters; an address has at most 254 octets (RFC 5321 section 4.5.3.1.3)
 
 
 def check(
@@ -63,20 +67,18 @@ def check(
     >>> mv.check("ada@example", validation_type="regex").result
     'invalid'
     """
-    address, kind, record = (
-        parse_email(email),
-        parse_validation_type(validation_type),
-        CheckRecord(),
-    )
+    address = parse_email(email)
+    kind = parse_validation_type(validation_type)
+    record = CheckRecord()
 
     async def check_once() -> Verification:
         async with open_backend(backend) as opened:
             return await check_address(address, kind, opened, record)
 
-    found = run_sync(check_once())
+    verification = run_sync(check_once())
     for notice in record.notices:
         warnings.warn(notice, UserWarning, stacklevel=2)
-    return found
+    return verification
 
 
 def parse_email(email: str) -> str:
@@ -105,27 +107,28 @@ async def check_address(
     *,
     client: Hashable = None,
 ) -> Verification:
-    """Verify one stripped address; a malformed one is settled on this machine and costs no quota."""
+    """Verify one stripped address; a malformed one is settled here and costs no quota."""
     if isinstance(backend, LocalBackend):
         return await backend.check(email, validation_type, client=client, record=record)
     syntax = observe_syntax(email)
     if not syntax.ok:
         return await LocalBackend().check(email, validation_type, record=record)
     if hasattr(backend, "check"):
-        found: Verification = await backend.check(email, str(validation_type))
+        verification: Verification = await backend.check(email, str(validation_type))
     else:
-        found = await check_by_batch(email, validation_type, backend, record)
-    return with_suggestion(found, syntax)
+        verification = await check_by_batch(email, validation_type, backend, record)
+    return with_suggestion(verification, syntax)
 
 
-def with_suggestion(found: Verification, syntax: SyntaxEvidence) -> Verification:
-    """The verification with the address that was probably meant, if the backend does not have one."""
-    meant = None if found.suggestion else suggest_domain(syntax.ascii_domain)
-    return (
-        replace(found, metadata={**found.metadata, "suggestion": f"{syntax.local}@{meant}"})
-        if meant
-        else found
-    )
+def with_suggestion(verification: Verification, syntax: SyntaxEvidence) -> Verification:
+    """The verification with the address that was probably meant, if it has none."""
+    if verification.suggestion:
+        return verification
+    meant = suggest_domain(syntax.ascii_domain)
+    if not meant:
+        return verification
+    metadata = {**verification.metadata, "suggestion": f"{syntax.local}@{meant}"}
+    return replace(verification, metadata=metadata)
 
 
 async def check_by_batch(
@@ -138,7 +141,8 @@ async def check_by_batch(
             if isinstance(event, Noticed) and record is not None:
                 record.notices.append(event.message)
             elif isinstance(event, Settled) and len(event.rows):
-                return replace(read_row(event.rows.to_pylist()[0]), email=email)
+                row = event.rows.to_pylist()[0]
+                return replace(read_row(row), email=email)
             elif isinstance(event, Deferred) and event.emails:
                 raise refusal(event)
     raise ContractError(f"{backend!r} did not answer")
@@ -151,9 +155,8 @@ def read_row(row: dict[str, Any]) -> Verification:
         cause = errors[0].message if errors else "no cause is known"
         raise BackendError(f"the backend could not verify the address: {cause}")
     if row["result"] not in tuple(Verdict):
-        raise ContractError(
-            f"the verdict is {row['result']!r}, none of {', '.join(Verdict)}", path="result"
-        )
+        message = f"the verdict is {row['result']!r}, none of {', '.join(Verdict)}"
+        raise ContractError(message, path="result")
     return verification_of(row)
 
 
@@ -161,6 +164,5 @@ def refusal(event: Deferred) -> BackendError:
     """The exception for an address that the backend put off."""
     if event.why == "quota":
         return QuotaExceeded("today's quota is used up: the address was not verified", requested=1)
-    return RateLimited(
-        f"the backend has not verified the address yet: {event.why}", retry_after=event.retry_after
-    )
+    message = f"the backend has not verified the address yet: {event.why}"
+    return RateLimited(message, retry_after=event.retry_after)
