@@ -29,6 +29,7 @@ from mailverdict.distributed.asking import (
 from mailverdict.distributed.scratch import Scratch
 from mailverdict.distributed.stages import Routing, StageJob, attach, evidence_table
 from mailverdict.model.evidence import DnsOutcome, DomainEvidence
+from mailverdict.model.settings import LocalSettings
 from mailverdict.model.words import ValidationType
 from mailverdict.sandbox.dns_table import DnsFault, DomainRecords
 from mailverdict.table.columns import COLUMNS, REPAIR_COLUMNS
@@ -142,9 +143,8 @@ class TestDomains:
         assert json.loads(report)["asked"] == asked
 
     def test_a_resolver_that_cannot_be_used_is_in_the_report(self, job):
-        silent = replace(
-            job, backend=pickle.dumps(mv.LocalBackend(resolver="127.0.0.1:9", dns_timeout=0.1))
-        )
+        settings = LocalSettings(resolver="127.0.0.1:9", dns_timeout=0.1)
+        silent = replace(job, backend=pickle.dumps(mv.LocalBackend.from_settings(settings)))
         report = json.loads(ask_domains(0, silent))
         name, message = report["error"]
         assert name == "ResolverError"

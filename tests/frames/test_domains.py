@@ -9,6 +9,7 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.errors import ColumnError, ResolverError, SettingsError
+from mailverdict.model.settings import LocalSettings
 from mailverdict.sandbox.dns_table import DnsFault, DomainRecords
 
 EMAILS = [
@@ -102,10 +103,10 @@ class TestWhatCannotWork:
             mv.lookup_domains(EMAILS, backend="http://127.0.0.1:9")
 
     def test_a_resolver_without_answers(self):
+        silent = LocalSettings(resolver="127.0.0.1:9", dns_timeout=0.05)
+        backend = mv.LocalBackend.from_settings(silent)
         with pytest.raises(ResolverError, match=r"127\.0\.0\.1:9"):
-            mv.lookup_domains(
-                ["a@b.example"], backend=mv.LocalBackend(resolver="127.0.0.1:9", dns_timeout=0.05)
-            )
+            mv.lookup_domains(["a@b.example"], backend=backend)
 
     def test_a_column_that_is_not_there(self, world):
         with pytest.raises(ColumnError, match="no column 'mail'"):

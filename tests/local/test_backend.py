@@ -1,5 +1,6 @@
 """The local backend against the sandbox's DNS: real packets on loopback."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -84,9 +85,9 @@ async def all_events(backend, batch):
 def test_a_setting_that_does_not_exist_is_named_with_the_nearest_one():
     with pytest.raises(
         SettingsError,
-        match=r"^LocalBackend has no setting 'timeout' \(did you mean 'dns_timeout'\?\)$",
+        match=r"^LocalBackend has no setting 'dns_concurency' \(did you mean 'dns_concurrency'\?\)$",
     ):
-        mv.LocalBackend(timeout=3)  # type: ignore[call-arg]
+        mv.LocalBackend(dns_concurency=3)  # type: ignore[call-arg]
     with pytest.raises(SettingsError, match=r"^LocalBackend has no setting 'quux'$"):
         mv.LocalBackend(quux=3)  # type: ignore[call-arg]
 
@@ -291,9 +292,8 @@ def test_answers_under_other_settings_are_kept_apart():
     elsewhere = mv.LocalBackend(resolver="127.0.0.1:53")
     keys = {backend.journal_key("smtp") for backend in (plain, strict, own, elsewhere)}
     assert len(keys) == 4
-    assert plain.journal_key("smtp") == mv.LocalBackend(
-        dns_timeout=9, helo_name="a.example"
-    ).journal_key("smtp")
+    patient = mv.LocalBackend(command_timeout=90, helo_name="a.example")
+    assert plain.journal_key("smtp") == patient.journal_key("smtp")
 
 
 def test_a_backend_travels_between_processes():
@@ -313,9 +313,8 @@ def test_what_is_printed_cannot_move_the_cursor():
 @pytest.mark.parametrize("is_sandbox", [True, False])
 def test_failed_look_ups_are_not_reused_from_the_journal(tmp_path: Path, is_sandbox: bool) -> None:
     with World(dns_timeout=0.3) as opened:
-        plain = mv.LocalBackend(
-            resolver=opened.backend.settings.resolver, dns_timeout=0.3, resolver_check=False
-        )
+        settings = replace(opened.backend.settings, resolver_check=False)
+        plain = mv.LocalBackend.from_settings(settings)
         backend = opened.backend if is_sandbox else plain
         options = {"validation_type": "mx", "backend": backend, "journal": tmp_path / "kept.db"}
         emails = ["ada@servfail.example", "ada@one.example"]

@@ -18,6 +18,7 @@ from mailverdict.checks.dns.self_test import load_probes, parse_probes
 from mailverdict.checks.lists.files import write_list
 from mailverdict.cli import main
 from mailverdict.loop import run_sync
+from mailverdict.model.settings import LocalSettings
 from mailverdict.sandbox.dns import DnsFault, DomainRecords
 from mailverdict.sandbox.dns_table import ZoneTable
 from mailverdict.sandbox.zones import sandbox_zones
@@ -124,7 +125,7 @@ def verify(
             **(settings or {}),
         }
         try:
-            with mv.LocalBackend(**own) as backend:
+            with mv.LocalBackend.from_settings(LocalSettings(**own)) as backend:
                 frame = action(
                     [f"ada@{domain}" for domain in DOMAINS], validation_type="mx", backend=backend
                 )
@@ -359,7 +360,9 @@ def serving(
 
 
 def backend_for(server: LyingServer, **settings: Any) -> mv.LocalBackend:
-    return mv.LocalBackend(resolver=server.endpoint, dns_timeout=0.5, dns_attempts=2, **settings)
+    quick = {"dns_timeout": 0.5, "dns_attempts": 2}
+    wanted = LocalSettings(resolver=server.endpoint, **quick, **settings)
+    return mv.LocalBackend.from_settings(wanted)
 
 
 def questions_of_run(emails: list[str], **settings: Any) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import inspect
 import ipaddress
 from pathlib import Path
 
@@ -14,14 +15,23 @@ from hypothesis import strategies as st
 import mailverdict as mv
 from mailverdict.errors import SettingsError
 from mailverdict.model.settings import (
-    DURATIONS,
+    FUTURE_CONSTANTS,
     KNOWN_ZONES,
-    WHOLE_NUMBERS,
     LocalSettings,
+    options_of,
     parse_networks,
     parse_resolver,
 )
 from tests.doubles.tables import each_row
+
+WHOLE_NUMBERS = [
+    (each.name, each.metadata["low"], each.metadata["high"])
+    for each in dataclasses.fields(LocalSettings)
+    if "low" in each.metadata
+]
+DURATIONS = [
+    each.name for each in dataclasses.fields(LocalSettings) if "is_duration" in each.metadata
+]
 
 
 def test_the_defaults_are_good():
@@ -37,6 +47,7 @@ def test_settings_do_not_change():
 
 def test_every_number_and_duration_is_checked():
     checked = {name for name, *_ in WHOLE_NUMBERS} | set(DURATIONS)
+    assert (len(WHOLE_NUMBERS), len(DURATIONS)) == (11, 8)
     numeric = {
         f.name
         for f in dataclasses.fields(LocalSettings)
@@ -238,8 +249,25 @@ def test_lists_are_paths_or_entries():
 
 
 def test_a_backend_takes_the_settings_by_name_and_shows_what_was_changed():
-    assert repr(mv.LocalBackend(dns_timeout="2s", helo_name="client.example")) == (
-        "LocalBackend(dns_timeout=2.0, helo_name='client.example')"
+    assert repr(mv.LocalBackend(deadline="2min", helo_name="client.example")) == (
+        "LocalBackend(helo_name='client.example', deadline=120.0)"
     )
     with pytest.raises(SettingsError, match="LocalBackend has no setting 'dns_timout'"):
         mv.LocalBackend(dns_timout=2)
+
+
+@each_row("name", FUTURE_CONSTANTS)
+def test_a_setting_that_will_be_a_constant_works_and_warns(name):
+    default = getattr(LocalSettings(), name)
+    value = not default if isinstance(default, bool) else default + 1
+    told = rf"LocalBackend\({name}=...\) is deprecated and will be removed: .* always be {default}$"
+    with pytest.warns(FutureWarning, match=told) as caught:
+        backend = mv.LocalBackend(**{name: value})
+    assert getattr(backend.settings, name) == value
+    assert caught[0].filename == __file__
+
+
+def test_the_settings_that_stay_do_not_warn():
+    stay = options_of(LocalSettings()).keys() - set(FUTURE_CONSTANTS)
+    mv.LocalBackend(**{name: getattr(LocalSettings(), name) for name in stay})
+    assert set(inspect.signature(mv.LocalBackend).parameters) == stay

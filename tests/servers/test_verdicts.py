@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import mailverdict as mv
+from mailverdict.model.settings import LocalSettings
 from tests.servers.asking import HELO_NAME
 from tests.servers.conftest import Servers
 from tests.servers.mail_log import Account, Session
@@ -43,7 +44,8 @@ SETTINGS = {
 
 def verify(servers: Servers, addresses: list[str], **settings: Any) -> pd.DataFrame:
     """Verify with the engine; all result columns, by address."""
-    backend = mv.LocalBackend(resolver=servers.resolver, **{**SETTINGS, **settings})
+    wanted = LocalSettings(resolver=servers.resolver, **{**SETTINGS, **settings})
+    backend = mv.LocalBackend.from_settings(wanted)
     with warnings.catch_warnings():
         # Greylisting that stays is in the table.
         warnings.filterwarnings("ignore", "some answers are temporary")

@@ -9,7 +9,6 @@ import typer
 
 from ..errors import SettingsError
 from ..local.backend import LocalBackend
-from ..model.settings import options_of
 from ..model.words import ValidationType
 from .options import split_list, with_host_options
 from .settings import service_environment
@@ -85,7 +84,7 @@ def require_port(settings: ServiceSettings) -> None:
 
     if settings.local.smtp_port != 25:
         return
-    with LocalBackend(**options_of(settings.local)) as backend:
+    with LocalBackend.from_settings(settings.local) as backend:
         findings = {finding.name: finding for finding in audit_host(backend).findings}
     if findings["port_25"].ok is False:
         others = ",".join(each for each in ALL_TYPES if each != ValidationType.SMTP)

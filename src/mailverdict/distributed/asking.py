@@ -1,9 +1,12 @@
-"""The tasks of a call whose workers ask. Each has a number, and returns a report as JSON text without any address.
+"""The tasks of a call whose workers ask.
 
-`observe_part` writes what a partition has to ask, by the shards of its domains. `ask_domains` asks the DNS about a
-shard. For `smtp`, `route_addresses` writes its addresses by the owners of their exchanges, and `ask_mailboxes` asks all
-mail servers of some owners. A task that asks reads what the scratch folder has about its shard first, asks only for the
-rest, and writes what settles. `write_answers` writes answers by partition, where partitions keep their numbers.
+Each has a number, and returns a report as JSON text without any address.
+
+`observe_part` writes what a partition has to ask, by the shards of its domains. `ask_domains` asks
+the DNS about a shard. For `smtp`, `route_addresses` writes its addresses by the owners of their
+exchanges, and `ask_mailboxes` asks all mail servers of some owners. A task that asks reads what the
+scratch folder has about its shard first, asks only for the rest, and writes what settles.
+`write_answers` writes answers by partition, where partitions keep their numbers.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import aclosing
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -36,7 +40,6 @@ from ..local.domains import DomainStage, gather_groups
 from ..local.smtp.stage import MailboxStage
 from ..loop import run_sync
 from ..model.evidence import BlacklistEvidence, DnsOutcome, DomainEvidence
-from ..model.settings import options_of
 from ..model.table import SCHEMA, dump_json
 from ..model.words import Status, ValidationType
 from ..runs.endings import cause_of, count_causes
@@ -57,34 +60,40 @@ from .stages import (
     sum_counts,
 )
 
-DOMAINS, MAILBOXES = "domains", "mailboxes"  # stages, and folders of the scratch folder
+# Stages, and folders of the scratch folder.
+DOMAINS = "domains"
+MAILBOXES = "mailboxes"
 MAX_OWNERS = 50  # owners with the most rows that the report of a shard names
 ROWS = pa.schema([field for field in SCHEMA if field.name not in ("extra",)])
 ROUTED = pa.schema(
     [*OBSERVED, *(EVIDENCE.field(name) for name in ("outcome", "exchanges", "message"))]
 )
+SEEN = ("domain", "outcome", "exchanges", "message")  # of an address, from earlier tasks
 CACHE: dict[tuple[bytes, int], LocalBackend] = {}
 CACHED_BACKENDS = 4
 LOCK = threading.Lock()
 
 
 def backend_of(job: StageJob) -> LocalBackend:
-    """The backend of this process for the job: all its tasks share sockets, caches and the pace of the resolver."""
+    """The backend of this process for the job: its tasks share sockets, caches and the pace."""
     key = (job.backend, job.slots)
     with LOCK:
         if key not in CACHE:
             if len(CACHE) >= CACHED_BACKENDS:
                 CACHE.pop(next(iter(CACHE)))
-            given: LocalBackend = pickle.loads(job.backend)  # noqa: S301 - written by the calling process
-            settings = options_of(given.settings)
-            for name in ("dns_concurrency", "max_sessions"):
-                settings[name] = max(1, settings[name] // job.slots)
-            CACHE[key] = type(given)(clock=given.clock, **settings)
+            # Written by the calling process.
+            given: LocalBackend = pickle.loads(job.backend)  # noqa: S301
+            settings = replace(
+                given.settings,
+                dns_concurrency=max(1, given.settings.dns_concurrency // job.slots),
+                max_sessions=max(1, given.settings.max_sessions // job.slots),
+            )
+            CACHE[key] = type(given).from_settings(settings, clock=given.clock)
         return CACHE[key]
 
 
 def observe_part(pieces: Iterable[Any], number: int, job: StageJob) -> str:
-    """Write what the rows of a partition, in one or several pieces, have to ask; returns their counts."""
+    """Write what a partition, in one or several pieces, has to ask; returns its counts."""
     counts = []
 
     def asked() -> Iterator[tuple[pa.Table, Shards]]:
@@ -92,10 +101,8 @@ def observe_part(pieces: Iterable[Any], number: int, job: StageJob) -> str:
             table, counted = observe(piece, job)
             counts.append(counted)
             numbers = pa.array(np.full(len(table), number, np.int64))
-            yield (
-                table.append_column("part", numbers),
-                shard_of(table["domain"].combine_chunks(), job.shards),
-            )
+            shards = shard_of(table["domain"].combine_chunks(), job.shards)
+            yield table.append_column("part", numbers), shards
 
     job.exchange.write_groups(f"observed/{number}.parquet", OBSERVED, asked())
     return dump_json({"part": number, **sum_counts(counts)})
@@ -103,9 +110,8 @@ def observe_part(pieces: Iterable[Any], number: int, job: StageJob) -> str:
 
 def read_observed(shard: int, job: StageJob) -> pa.Table:
     """What all partitions have to ask about the domains of a shard."""
-    return job.exchange.read_groups(
-        (f"observed/{part}.parquet" for part in job.parts), shard, OBSERVED
-    )
+    names = [f"observed/{part}.parquet" for part in job.parts]
+    return job.exchange.read_groups(names, shard, OBSERVED)
 
 
 def ask_rest(
@@ -116,54 +122,53 @@ def ask_rest(
     are_temporary: Callable[[pa.Table, StageJob], pa.BooleanArray],
     ask: Callable[[pa.BooleanArray], Coroutine[Any, Any, list[str]]],
 ) -> tuple[dict[str, Any], pa.Table]:
-    """Ask about the keys that have no usable answer in the scratch folder; a report, and the answers in their order.
+    """Ask about the keys that have no usable answer in the scratch folder.
 
-    After an error, which is in the report, there are no answers.
+    Returns a report, and the answers in the order of the keys. After an error, which is in the
+    report, there are no answers.
     """
-    scratch, schema = job.required_scratch, EVIDENCE if stage == DOMAINS else ROWS
+    scratch = job.required_scratch
+    schema = EVIDENCE if stage == DOMAINS else ROWS
     scratch.note_keys(stage, shard, len(keys))
     known = usable_answers(scratch.read(stage, shard, schema), are_temporary, job)
     is_left = pc.invert(pc.is_in(keys, value_set=known.column(0).combine_chunks()))
-    report: dict[str, Any] = {"keys": len(keys), "asked": is_left.true_count}
+    report: dict[str, Any] = {"keys": len(keys), "asked": is_left.true_count, "notices": []}
     try:
-        report["notices"] = run_sync(ask(is_left)) if is_left.true_count else []
+        if is_left.true_count:
+            report["notices"] = run_sync(ask(is_left))
     except MailVerdictError as exc:
-        return {**report, "error": [type(exc).__name__, str(exc)]}, schema.empty_table()
+        report["error"] = [type(exc).__name__, str(exc)]
+        return report, schema.empty_table()
     answers = scratch.read(stage, shard, schema)
     scratch.compact(stage, shard, answers)
-    at = pc.index_in(keys, value_set=answers.column(0).combine_chunks())
-    if at.null_count:
-        raise RuntimeError(
-            f"{at.null_count:,} {stage} of shard {shard} have no answer in the scratch folder"
-        )
-    return report, answers.take(at)
+    index = pc.index_in(keys, value_set=answers.column(0).combine_chunks())
+    if index.null_count:
+        message = f"{index.null_count:,} {stage} of shard {shard} have no answer in the folder"
+        raise RuntimeError(message)
+    return report, answers.take(index)
 
 
 def ask_domains(shard: int, job: StageJob) -> str:
     """Ask the DNS about the distinct domains of a shard."""
     rows = read_observed(shard, job).group_by("domain").aggregate([("rows", "sum")])
     domains = rows["domain"].combine_chunks()
-    report, evidence = ask_rest(
-        DOMAINS,
-        shard,
-        job,
-        domains,
-        temporary_domains,
-        lambda left: write_domains(domains.filter(left), shard, job),
-    )
-    if "error" in report:
-        return dump_json(report)
-    return dump_json({**report, **describe_domains(evidence, rows["rows_sum"].to_pylist(), job)})
+
+    def ask(is_left: pa.BooleanArray) -> Coroutine[Any, Any, list[str]]:
+        return write_domains(domains.filter(is_left), shard, job)
+
+    report, evidence = ask_rest(DOMAINS, shard, job, domains, temporary_domains, ask)
+    if "error" not in report:
+        report |= describe_domains(evidence, rows["rows_sum"].to_pylist(), job)
+    return dump_json(report)
 
 
 def temporary_domains(known: pa.Table, job: StageJob) -> pa.BooleanArray:
-    """Which domains an earlier call asked about and this one asks again: nothing was established, or by `refresh`."""
+    """Which domains are asked again: an earlier call established nothing, or by `refresh`."""
     if not job.refresh:
         return is_temporary(known)
     results = settle_domains(known, domain_type(job))["result"].cast(pa.string())
-    return pc.or_(
-        is_temporary(known), pc.is_in(results, value_set=pa.array(sorted(job.refresh), pa.string()))
-    )
+    is_refreshed = pc.is_in(results, value_set=pa.array(sorted(job.refresh), pa.string()))
+    return pc.or_(is_temporary(known), is_refreshed)
 
 
 def domain_type(job: StageJob) -> ValidationType:
@@ -173,13 +178,14 @@ def domain_type(job: StageJob) -> ValidationType:
 
 async def write_domains(domains: pa.StringArray, shard: int, job: StageJob) -> list[str]:
     """Ask about the domains and write the evidence; returns the notices."""
-    backend, names = backend_of(job), domains.to_pylist()
-    kind = domain_type(job)
+    backend = backend_of(job)
+    names = domains.to_pylist()
     await backend.domains.require_resolver()
-    groups = gather_groups(backend.domains.observe(names, kind))
-    async with PieceWriter(job.required_scratch, DOMAINS, shard) as writer, aclosing(groups):  # type: ignore[type-var]
+    groups = gather_groups(backend.domains.observe(names, domain_type(job)))
+    writing = PieceWriter(job.required_scratch, DOMAINS, shard)
+    async with writing as writer, aclosing(groups):  # type: ignore[type-var]
         async for group in groups:
-            seen = ((names[code], dns, blacklist) for code, dns, blacklist in group)
+            seen = [(names[code], dns, blacklist) for code, dns, blacklist in group]
             await writer.add(evidence_table(seen, backend.clock()))
     return backend.domains.take_notices()
 
@@ -187,52 +193,49 @@ async def write_domains(domains: pa.StringArray, shard: int, job: StageJob) -> l
 def usable_answers(
     known: pa.Table, are_temporary: Callable[[pa.Table, StageJob], pa.BooleanArray], job: StageJob
 ) -> pa.Table:
-    """The rows that this call may use: its own, and earlier ones that are neither too old nor temporary."""
+    """The rows that this call may use: its own, and earlier ones that are recent and final."""
     oldest = job.began_at - timedelta(seconds=min(job.max_age, 1e9))
     checked = known["checked_at"]
-    is_own = pc.greater_equal(checked, pa.scalar(job.began_at, checked.type))
+    is_of_this_call = pc.greater_equal(checked, pa.scalar(job.began_at, checked.type))
     is_recent = pc.greater_equal(checked, pa.scalar(oldest, checked.type))
     is_final = pc.invert(pc.fill_null(are_temporary(known, job), True))
-    return known.filter(pc.or_(is_own, pc.and_(is_recent, is_final)))
+    return known.filter(pc.or_(is_of_this_call, pc.and_(is_recent, is_final)))
 
 
 def describe_domains(evidence: pa.Table, rows: Sequence[int], job: StageJob) -> dict[str, Any]:
-    """The causes of missing verdicts, by rows; organisations that share a domain; the largest owners."""
-    answers = (
-        settle_domains(evidence, domain_type(job))
-        .select(["result", "reasons", "error"])
-        .to_pydict()
-    )
+    """The causes of missing verdicts, by rows; organisations that share a domain; large owners."""
+    answers = settle_domains(evidence, domain_type(job)).select(["result", "reasons", "error"])
     causes: Counter[str] = Counter()
-    for result, reasons, error, count in zip(*answers.values(), rows, strict=True):
-        causes[cause_of(Status.DONE, result or "", reasons or "", error or "")] += count
-    found: dict[str, Any] = {"causes": causes}
-    if job.key_kind == "address":
-        owners: Counter[str] = Counter()
-        shared: set[tuple[str, ...]] = set()
-        for exchanges, count in zip(evidence["exchanges"].to_pylist(), rows, strict=True):
-            names = organisations_of(exchanges)
-            if names:
-                owners[names[0]] += count
-            if len(names) > 1:
-                shared.add(tuple(sorted(names)))
-        found |= {"shared": sorted(shared), "owners": dict(owners.most_common(MAX_OWNERS))}
-    return found
+    for answer, count in zip(answers.to_pylist(), rows, strict=True):
+        texts = {name: value or "" for name, value in answer.items()}
+        cause = cause_of(Status.DONE, texts["result"], texts["reasons"], texts["error"])
+        causes[cause] += count
+    if job.key_kind != "address":
+        return {"causes": causes}
+    owners: Counter[str] = Counter()
+    shared: set[tuple[str, ...]] = set()
+    for exchanges, count in zip(evidence["exchanges"].to_pylist(), rows, strict=True):
+        names = organisations_of(exchanges)
+        if names:
+            owners[names[0]] += count
+        if len(names) > 1:
+            shared.add(tuple(sorted(names)))
+    largest = dict(owners.most_common(MAX_OWNERS))
+    return {"causes": causes, "shared": sorted(shared), "owners": largest}
 
 
-# --- mailboxes ------------------------------------------------------------------------------------------------------
+# --- mailboxes -------------------------------------------------------------------------------
 
 
 class KnownDomains(DomainStage):
     """A DNS stage whose domains were looked up before, by other tasks; hosts are looked up here."""
 
     def __init__(self, stage: DomainStage, known: Mapping[str, DomainEvidence]) -> None:
-        self.settings, self.resolver, self.self_test = (
-            stage.settings,
-            stage.resolver,
-            stage.self_test,
-        )
-        self.observer, self.known = stage.observer, known
+        self.settings = stage.settings
+        self.resolver = stage.resolver
+        self.self_test = stage.self_test
+        self.observer = stage.observer
+        self.known = known
 
     async def observe(
         self, domains: Sequence[str], validation_type: ValidationType
@@ -243,7 +246,7 @@ class KnownDomains(DomainStage):
 
 
 def route_addresses(shard: int, job: StageJob) -> str:
-    """Write the addresses of a shard, with the evidence about their domains, by the owners of their exchanges."""
+    """Write the addresses of a shard, with evidence, by the owners of their exchanges."""
     evidence = job.required_scratch.read(DOMAINS, shard, EVIDENCE)
     routed = add_owners(read_observed(shard, job), evidence, job.routing)
     job.exchange.write_groups(f"routed/{shard}.parquet", ROUTED, [routed])
@@ -252,27 +255,20 @@ def route_addresses(shard: int, job: StageJob) -> str:
 
 def read_routed(shard: int, job: StageJob) -> pa.Table:
     """The addresses whose exchanges a task asks."""
-    return job.exchange.read_groups(
-        (f"routed/{domains}.parquet" for domains in range(job.shards)), shard, ROUTED
-    )
+    names = [f"routed/{number}.parquet" for number in range(job.shards)]
+    return job.exchange.read_groups(names, shard, ROUTED)
 
 
 def ask_mailboxes(shard: int, job: StageJob) -> str:
     """Ask the exchanges of a shard about its distinct addresses."""
-    first = (
-        read_routed(shard, job)
-        .group_by("address", use_threads=False)
-        .aggregate([(name, "first") for name in ("domain", "outcome", "exchanges", "message")])
-    )
+    by_address = read_routed(shard, job).group_by("address", use_threads=False)
+    first = by_address.aggregate([(name, "first") for name in SEEN])
     addresses = first["address"].combine_chunks()
-    report, rows = ask_rest(
-        MAILBOXES,
-        shard,
-        job,
-        addresses,
-        temporary_rows,
-        lambda left: write_mailboxes(first.filter(left), shard, job),
-    )
+
+    def ask(is_left: pa.BooleanArray) -> Coroutine[Any, Any, list[str]]:
+        return write_mailboxes(first.filter(is_left), shard, job)
+
+    report, rows = ask_rest(MAILBOXES, shard, job, addresses, temporary_rows, ask)
     return dump_json({**report, "causes": count_causes(rows)})
 
 
@@ -285,27 +281,11 @@ def temporary_rows(rows: pa.Table, job: StageJob) -> pa.BooleanArray:
 async def write_mailboxes(table: pa.Table, shard: int, job: StageJob) -> list[str]:
     """Ask about the addresses and write the rows; returns the notices."""
     backend = backend_of(job)
-    columns = {
-        name: table[f"{name}_first"].to_pylist()
-        for name in ("domain", "outcome", "exchanges", "message")
-    }
-    unknown = {
-        "outcome": str(DnsOutcome.UNDETERMINED),
-        "exchanges": "",
-        "message": "",
-        "sources": None,
-    }
-    known: dict[str, DomainEvidence] = {}
-    for values in zip(*columns.values(), strict=True):
-        row = {
-            name: value for name, value in zip(columns, values, strict=True) if value is not None
-        }
-        if row["domain"] not in known:
-            known[row["domain"]] = evidence_of({**unknown, **row})[0]
-    addresses = table["address"].combine_chunks()
-    observed = await backend.observe_batch(addresses)
+    known = known_domains(table)
+    observed = await backend.observe_batch(table["address"].combine_chunks())
     stage = MailboxStage(backend.settings, KnownDomains(backend.domains, known), is_part=True)
-    events, notices = stage.settle(observed, backend.clock), []
+    events = stage.settle(observed, backend.clock)
+    notices = []
     async with PieceWriter(job.required_scratch, MAILBOXES, shard) as writer, aclosing(events):
         async for event in events:
             if isinstance(event, Settled):
@@ -315,7 +295,24 @@ async def write_mailboxes(table: pa.Table, shard: int, job: StageJob) -> list[st
     return notices
 
 
-# --- answers --------------------------------------------------------------------------------------------------------
+def known_domains(table: pa.Table) -> dict[str, DomainEvidence]:
+    """The evidence about the domain of each address; undetermined where there is none."""
+    columns = [table[f"{name}_first"].to_pylist() for name in SEEN]
+    known: dict[str, DomainEvidence] = {}
+    for domain, outcome, exchanges, message in zip(*columns, strict=True):
+        if domain not in known:
+            row = {
+                "domain": domain,
+                "outcome": outcome or str(DnsOutcome.UNDETERMINED),
+                "exchanges": exchanges or "",
+                "message": message or "",
+                "sources": None,
+            }
+            known[domain], _ = evidence_of(row)
+    return known
+
+
+# --- answers ---------------------------------------------------------------------------------
 
 
 def read_answers(shard: int, job: StageJob) -> pa.Table:
@@ -334,35 +331,38 @@ def answer_schema(job: StageJob) -> pa.Schema:
 
 def write_answers(shard: int, job: StageJob) -> str:
     """Write the answers of a shard by the partitions that asked for them."""
-    is_domain = job.key_kind == "domain"
-    asked = read_observed(shard, job) if is_domain else read_routed(shard, job)
+    if job.key_kind == "domain":
+        asked = read_observed(shard, job)
+        keys = asked["domain"].combine_chunks()
+    else:
+        asked = read_routed(shard, job)
+        keys = asked["address"].combine_chunks()
     answers = read_answers(shard, job)
-    keys = asked["domain" if is_domain else "address"].combine_chunks()
-    taken = answers.take(pc.index_in(keys, value_set=answers["key"].combine_chunks()))
-    job.exchange.write_groups(
-        f"answers/{shard}.parquet", answer_schema(job), [(taken, asked["part"].to_numpy())]
-    )
+    index = pc.index_in(keys, value_set=answers["key"].combine_chunks())
+    parts = asked["part"].to_numpy()
+    name = f"answers/{shard}.parquet"
+    job.exchange.write_groups(name, answer_schema(job), [(answers.take(index), parts)])
     return dump_json({})
 
 
 def read_part_answers(number: int, job: StageJob) -> pa.Table:
     """The answers for a partition."""
-    return job.exchange.read_groups(
-        (f"answers/{shard}.parquet" for shard in range(job.answering)), number, answer_schema(job)
-    )
+    names = [f"answers/{shard}.parquet" for shard in range(job.answering)]
+    return job.exchange.read_groups(names, number, answer_schema(job))
 
 
 def merge_reports(reports: Sequence[str]) -> dict[str, Any]:
     """The reports of all shards as one."""
     merged: dict[str, Any] = {
+        "shards": len(reports),
         "keys": 0,
         "asked": 0,
         "causes": Counter(),
+        "owners": Counter(),
+        "shared": [],
         "notices": [],
         "errors": [],
-        "shared": [],
     }
-    merged |= {"owners": Counter(), "shards": len(reports)}
     for text in reports:
         report = json.loads(text)
         merged["keys"] += report["keys"]
@@ -370,8 +370,9 @@ def merge_reports(reports: Sequence[str]) -> dict[str, Any]:
         merged["causes"].update(report.get("causes", {}))
         merged["owners"].update(report.get("owners", {}))
         merged["shared"] += report.get("shared", [])
-        merged["notices"] += [
-            each for each in report.get("notices", []) if each not in merged["notices"]
-        ]
-        merged["errors"] += [report["error"]] if "error" in report else []
+        for notice in report.get("notices", []):
+            if notice not in merged["notices"]:
+                merged["notices"].append(notice)
+        if "error" in report:
+            merged["errors"].append(report["error"])
     return merged

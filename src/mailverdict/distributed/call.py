@@ -1,7 +1,7 @@
 """One distributed call in the calling process: its arguments, its stages, progress and warnings.
 
-An `Engine` runs the tasks of a stage; this process receives their reports and has no address, unless the addresses
-have to be verified from here: by a service, under a limit, or from a journal.
+An `Engine` runs the tasks of a stage; this process receives their reports and has no address,
+unless the addresses have to be verified from here: by a service, under a limit, or from a journal.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import atexit
 import heapq
 import json
 import logging
+import math
 import pickle
 import secrets
 import shutil
@@ -41,7 +42,7 @@ from ..runs.options import Options, open_execution
 from ..runs.plan import Plan, plan_run
 from ..runs.progress import Progress, ProgressBar, wants_bar
 from ..runs.run import Run
-from ..table.columns import REPAIR_COLUMNS
+from ..table.columns import REPAIR_COLUMNS, Column
 from ..table.notices import warn_user
 from ..table.options import ColumnChoice, check_options
 from .asking import DOMAINS, MAILBOXES, ask_domains, ask_mailboxes, merge_reports, route_addresses
@@ -51,9 +52,8 @@ from .stages import KeyKind, Routing, StageJob, read_part, sum_counts
 logger = logging.getLogger("mailverdict")
 DOMAIN_TASKS_PER_SLOT = 4  # so that a slow task does not delay the end much
 MAX_DOMAIN_TASKS = 512
-ROWS_PER_MAILBOX_TASK = (
-    50_000  # bounds its memory: a task asks all its mail servers at the same time
-)
+# Bounds its memory: a task asks all its mail servers at the same time.
+ROWS_PER_MAILBOX_TASK = 50_000
 MAX_MAILBOX_TASKS = 4096
 MAX_PLACED = 1000  # owners that are placed by their rows; all others are hashed
 POLL_SECONDS = 1.0  # between two looks at the scratch folder, for the progress
@@ -96,43 +96,51 @@ def open_call(
 ) -> Call:
     """Check the arguments and decide who asks.
 
-    `empty` is a partition without rows; `is_local`: all workers are on this machine; a plan asks nothing.
+    `empty` is a partition without rows; `is_local`: all workers are on this machine; a plan asks
+    nothing.
     """
     checked = check_options(function, options)
     if checked.known is not None:
         raise SettingsError(
-            "known= is not read on a cluster: leave out the rows that another verifier settled, as by a join with what "
-            "mailverdict.read_verdicts returns"
+            "known= is not read on a cluster: leave out the rows that another verifier settled, "
+            "as by a join with what mailverdict.read_verdicts returns"
         )
-    backend, settings = checked.backend, checked.settings
+    backend = checked.backend
     key_kind = decide_key_kind(checked, options.get("journal"))
+    tasks_ask = key_kind in ("address", "domain")
+    lists = Lists()
+    lists_version = None
+    if isinstance(backend, LocalBackend):
+        lists = backend.settings.lists
+        lists_version = backend.lists_version()
     job = StageJob(
         column=column,
         options=replace(checked, backend=None, screen=None, progress=False),
         validation_type=checked.validation_type,
         key_kind=key_kind,
-        backend=pickle.dumps(backend) if key_kind in ("address", "domain") else b"",
+        backend=pickle.dumps(backend) if tasks_ask else b"",
         source=backend.source,
-        lists=backend.settings.lists if isinstance(backend, LocalBackend) else Lists(),
-        lists_version=backend.lists_version() if isinstance(backend, LocalBackend) else None,
+        lists=lists,
+        lists_version=lists_version,
         slots=max(1, slots),
         began_at=datetime.now(UTC),
-        max_age=settings.max_age,
-        refresh=settings.refresh,
+        max_age=checked.settings.max_age,
+        refresh=checked.settings.refresh,
     )
     frame = read_part(empty, job)
-    shown = dict.fromkeys(column for result in frame.results for column in result.columns.values())
+    shown: dict[Column, None] = {}
+    for result in frame.results:
+        shown.update(dict.fromkeys(result.columns.values()))
     job = replace(job, columns=tuple(column for column in shown if column not in REPAIR_COLUMNS))
     if not is_plan:
         warn_user(*frame.notices)
     if scratch is not None and not isinstance(scratch, str | PathLike):
         raise SettingsError(f"scratch={scratch!r:.80}: give the path or URL of a folder, or None")
-    if key_kind in ("address", "domain") and not is_plan:
+    if tasks_ask and not is_plan:
         assert isinstance(backend, LocalBackend)
         backend._require_open()
-        job = replace(
-            job, scratch=open_scratch(scratch, is_local=is_local, backend=backend, job=job)
-        )
+        folder = open_scratch(scratch, is_local=is_local, backend=backend, job=job)
+        job = replace(job, scratch=folder)
         job = replace(job, shards=decide_shards(job), call=f"call-{secrets.token_hex(8)}")
         if scratch is not None and "://" not in job.required_scratch.url:
             # What the frame of this call reads; the answers stay for later calls.
@@ -141,12 +149,12 @@ def open_call(
 
 
 def decide_key_kind(options: Options, journal: object) -> KeyKind:
-    """What the keys of the answers are, which follows from who asks: each partition, the calling process, or tasks."""
-    if (
-        options.is_free
-        and isinstance(options.backend, LocalBackend)
-        and options.settings.limit is None
-    ):
+    """What the keys of the answers are, which follows from who asks.
+
+    Each partition (`row`), the calling process (`text`), or tasks.
+    """
+    is_local = isinstance(options.backend, LocalBackend)
+    if is_local and options.is_free and options.settings.limit is None:
         return "row"
     if is_asked_here(options, journal):
         return "text"
@@ -154,26 +162,24 @@ def decide_key_kind(options: Options, journal: object) -> KeyKind:
 
 
 def is_asked_here(options: Options, journal: object) -> bool:
-    """Whether the calling process alone asks: one quota, one limit and one journal are in one place."""
-    is_local = isinstance(options.backend, LocalBackend)
-    has_journal = journal not in ("auto", None) and not options.is_free
-    return (
-        not is_local
-        or options.settings.offline
-        or options.settings.limit is not None
-        or has_journal
-    )
+    """Whether the calling process alone asks, since a quota, limit or journal is in one place."""
+    if not isinstance(options.backend, LocalBackend):
+        return True
+    if options.settings.offline or options.settings.limit is not None:
+        return True
+    return journal not in ("auto", None) and not options.is_free
 
 
 def open_scratch(
     scratch: str | PathLike[str] | None, *, is_local: bool, backend: Backend, job: StageJob
 ) -> Scratch:
-    """The folder of answers that are comparable: same type and settings, below the folder that was given."""
+    """The folder of answers of the same type and settings, below the one that was given."""
     if scratch is None:
         if not is_local:
             raise SettingsError(
-                "scratch=None: the workers are on other machines; give scratch= a folder that this process and all "
-                "workers can write, as 's3://bucket/folder' or the path of a shared directory"
+                "scratch=None: the workers are on other machines; give scratch= a folder that this "
+                "process and all workers can write, as 's3://bucket/folder' or the path of a "
+                "shared directory"
             )
         scratch = tempfile.mkdtemp(prefix="mailverdict-")
         atexit.register(shutil.rmtree, scratch, ignore_errors=True)
@@ -192,34 +198,36 @@ def decide_shards(job: StageJob) -> int:
     return shards
 
 
-# --- asking ---------------------------------------------------------------------------------------------------------
+# --- asking ----------------------------------------------------------------------------------
 
 
 def ask_workers(call: Call, engine: Engine) -> Any:
     """Let the tasks of the engine ask; returns the frame with their answers.
 
-    Raises the error of a task if one is of this package: what was settled before is in the scratch folder.
+    Raises the error of a task if one is of this package: what was settled before is in the scratch
+    folder.
     """
-    job, show = call.job, StageProgress(call)
+    job = call.job
+    show = StageProgress(call)
     try:
         with show.watch(job, DOMAINS):
             observed = [json.loads(report) for report in engine.observe(job)]
-            job, counts = (
-                replace(job, parts=[each["part"] for each in observed]),
-                sum_counts(observed),
-            )
-            found = merge_reports(engine.run(ask_domains, job.shards, job))
-        raise_errors(found)
-        show.end_stage(DOMAINS, found)
-        causes, unit, notices = found["causes"], "rows", found["notices"]
+            counts = sum_counts(observed)
+            job = replace(job, parts=[report["part"] for report in observed])
+            asked = merge_reports(engine.run(ask_domains, job.shards, job))
+        raise_errors(asked)
+        show.end_stage(DOMAINS, asked)
+        notices = asked["notices"]
+        unit = "rows"
         if job.key_kind == "address":
-            job = replace(job, routing=decide_routing(job, found, counts))
+            job = replace(job, routing=decide_routing(job, asked, counts))
             with show.watch(job, MAILBOXES):
                 engine.run(route_addresses, job.shards, job)
-                found = merge_reports(engine.run(ask_mailboxes, job.routing.shards, job))
-            raise_errors(found)
-            show.end_stage(MAILBOXES, found)
-            causes, unit, notices = found["causes"], "addresses", [*notices, *found["notices"]]
+                asked = merge_reports(engine.run(ask_mailboxes, job.routing.shards, job))
+            raise_errors(asked)
+            show.end_stage(MAILBOXES, asked)
+            notices = [*notices, *asked["notices"]]
+            unit = "addresses"
         attached = engine.attach(job)
     except BaseException as exc:
         show.emit(state="failed", message=str(exc)[:300])
@@ -227,6 +235,7 @@ def ask_workers(call: Call, engine: Engine) -> Any:
     finally:
         for folder in ("observed", "routed"):
             job.exchange.delete(folder)
+    causes = asked["causes"]
     causes[MALFORMED] += counts["malformed"]
     problem = describe_ending(causes, job.source, unit=unit)
     show.emit(state="done", message="", problem=problem)
@@ -243,55 +252,58 @@ def warn_of_rows(counts: Mapping[str, Any]) -> None:
         warn_user(*counts["notices"])
 
 
-def raise_errors(found: Mapping[str, Any]) -> None:
+def raise_errors(asked: Mapping[str, Any]) -> None:
     """Raise the error of the first task that failed for a known cause."""
-    if found["errors"]:
-        raise error_of(*found["errors"][0])
+    if asked["errors"]:
+        raise error_of(*asked["errors"][0])
 
 
 def error_of(name: str, message: str) -> MailVerdictError:
     """The error of a task, which came as text."""
     kind = getattr(errors, name, BackendError)
-    is_own = (
-        isinstance(kind, type)
-        and issubclass(kind, MailVerdictError)
-        and kind is not MissingExtraError
-    )
-    return kind(message) if is_own else BackendError(message)
+    is_ours = isinstance(kind, type) and issubclass(kind, MailVerdictError)
+    if not is_ours or kind is MissingExtraError:
+        kind = BackendError
+    error: MailVerdictError = kind(message)
+    return error
 
 
-def decide_routing(job: StageJob, found: Mapping[str, Any], counts: Mapping[str, Any]) -> Routing:
-    """Give every owner of exchanges one task; owners that share a domain are asked by the same one.
+def decide_routing(job: StageJob, asked: Mapping[str, Any], counts: Mapping[str, Any]) -> Routing:
+    """Give every owner of exchanges one task; owners that share a domain have the same one.
 
-    A task mostly waits for replies, and waits for all its mail servers at once. So there are only as many tasks as run
-    at once, as long as their memory allows. What an earlier call on the folder decided stays.
+    A task mostly waits for replies, and waits for all its mail servers at once. So there are only
+    as many tasks as run at once, as long as their memory allows. What an earlier call on the folder
+    decided stays.
     """
     known = job.required_scratch.read_json("routing.json") or {"owners": {}}
-    owners = known["owners"] = join_organisations(known["owners"], found["shared"])
+    owners = join_organisations(known["owners"], asked["shared"])
+    known["owners"] = owners
     if "shards" not in known:
         sizes: Counter[str] = Counter()
-        for name, rows in found["owners"].items():
+        for name, rows in asked["owners"].items():
             sizes[owners.get(name, name)] += rows
-        known |= place_owners(
-            sizes, max(sizes.total(), counts["texts"] - counts["malformed"]), job.slots
-        )
+        well_formed = counts["texts"] - counts["malformed"]
+        known |= place_owners(sizes, max(sizes.total(), well_formed), job.slots)
     job.required_scratch.write_json("routing.json", known)
     return Routing(known["shards"], owners, known["placed"], known["others"])
 
 
 def place_owners(sizes: Counter[str], rows: int, slots: int) -> dict[str, Any]:
-    """The number of shards, the shard of each large owner, and the shards among which all others are hashed.
+    """The number of shards, the shard of each large owner, and the shards for all others.
 
-    Each owner, from the largest, gets the shard that has the fewest rows so far; so large owners start first.
+    Each owner, from the largest, gets the shard that has the fewest rows so far; so large owners
+    start first.
     """
-    shards = max(slots, min(MAX_MAILBOX_TASKS, -(-rows // ROWS_PER_MAILBOX_TASK)))
-    load, placed = [(0, at) for at in range(shards)], {}
+    wanted = math.ceil(rows / ROWS_PER_MAILBOX_TASK)
+    shards = max(slots, min(MAX_MAILBOX_TASKS, wanted))
+    load = [(0, shard) for shard in range(shards)]
+    placed = {}
     for name, size in sizes.most_common(MAX_PLACED):
-        least, at = heapq.heappop(load)
-        heapq.heappush(load, (least + size, at))
-        placed[name] = at
+        least, shard = heapq.heappop(load)
+        heapq.heappush(load, (least + size, shard))
+        placed[name] = shard
     # At least one has not more than the mean.
-    others = sorted(at for size, at in load if size * shards <= rows)
+    others = sorted(shard for size, shard in load if size * shards <= rows)
     return {"shards": shards, "placed": placed, "others": others}
 
 
@@ -316,11 +328,11 @@ def join_organisations(known: Mapping[str, str], shared: Sequence[Sequence[str]]
     return {name: root(name) for name in sorted(parent)}
 
 
-# --- progress -------------------------------------------------------------------------------------------------------
+# --- progress --------------------------------------------------------------------------------
 
 
 class StageProgress:
-    """Shows each stage that asks: the keys that its tasks have begun with, and how many have an answer."""
+    """Shows each stage that asks: the keys that its tasks have, and how many have an answer."""
 
     def __init__(self, call: Call) -> None:
         self.progress = Progress(unit="domains")
@@ -343,7 +355,8 @@ class StageProgress:
     @contextmanager
     def watch(self, job: StageJob, stage: str) -> Iterator[None]:
         """Look at the scratch folder once in a while until the stage is over."""
-        scratch, over = job.required_scratch, threading.Event()
+        scratch = job.required_scratch
+        over = threading.Event()
         unit = "domains" if stage == DOMAINS else "addresses"
         self.emit(unit=unit, total=0, settled=0, message=f"stage {stage}")
 
@@ -360,20 +373,25 @@ class StageProgress:
             over.set()
             thread.join()
 
-    def end_stage(self, stage: str, found: Mapping[str, Any]) -> None:
+    def end_stage(self, stage: str, asked: Mapping[str, Any]) -> None:
         """Show and log the counts of a stage."""
-        keys, asked = found["keys"], found["asked"]
+        keys = asked["keys"]
+        known = keys - asked["asked"]
         unit = "domains" if stage == DOMAINS else "addresses"
-        message = f"stage {stage}: {keys:,} {unit} by {found['shards']:,} tasks, {keys - asked:,} known before"
+        by = f"by {asked['shards']:,} tasks"
+        message = f"stage {stage}: {keys:,} {unit} {by}, {known:,} known before"
         logger.info("%s", message)
         self.emit(total=keys, settled=keys, message=message)
 
 
-# --- asking from the calling process --------------------------------------------------------------------------------
+# --- asking from the calling process ---------------------------------------------------------
 
 
 def verify_texts(call: Call, texts: pa.StringArray) -> pa.Table:
-    """Verify distinct texts in this process, as a service with one quota needs; the rows with their `key`."""
+    """Verify distinct texts in this process, as a service with one quota needs.
+
+    The rows with their `key`.
+    """
     addresses, _ = unique_addresses(texts)
     run: Run[pa.Table] = Run(open_execution(addresses, call.options), lambda table: table)
     show_progress(run, call.job.column, call.options.progress, is_free=call.options.is_free)
@@ -386,11 +404,19 @@ def plan_texts(
 ) -> Plan:
     """The plan of a call; `texts` are the distinct texts if this process asks, else None."""
     options = call.options
-    known = in_flight = held = 0
+    known = 0
+    in_flight = 0
+    held = 0
     if texts is not None:
-        texts, _ = unique_addresses(texts.filter(observe_column(texts, threads=1)["well_formed"]))
+        is_well_formed = observe_column(texts, threads=1)["well_formed"]
+        texts, _ = unique_addresses(texts.filter(is_well_formed))
         unique = len(texts)
         known, in_flight, held = count_in_journal(texts, options)
+    quota = None
+    limit: int | None = 0
+    if not options.settings.offline:
+        quota = ask_quota(options.backend)
+        limit = options.settings.limit
     if unique > known:
         warn_user(*resolver_notices(options))
     return plan_run(
@@ -402,8 +428,8 @@ def plan_texts(
         known=known,
         in_flight=in_flight,
         held=held,
-        quota=None if options.settings.offline else ask_quota(options.backend),
-        limit=0 if options.settings.offline else options.settings.limit,
+        quota=quota,
+        limit=limit,
         repeats=getattr(options.backend, "max_repeats", 0),
         domains=domains,
     )

@@ -1,7 +1,7 @@
-"""The Dask driver: partitions are observed where they are, and each reads its answers from the scratch folder.
+"""The Dask driver: partitions are observed where they are, and each reads its own answers.
 
-So partitions, divisions, index and order of the caller's frame stay, the calling process has counts only, and no task
-of the returned frame waits for another while it holds rows.
+So partitions, divisions, index and order of the caller's frame stay, the calling process has counts
+only, and no task of the returned frame waits for another while it holds rows.
 """
 
 from __future__ import annotations
@@ -47,30 +47,33 @@ def verify(
 ) -> Any:
     """Verify one or several columns of a Dask frame.
 
-    The result of ``regex`` is lazy. For the other types the call itself asks, on the workers: one task looks up each
-    distinct domain, and one task asks each mail server, so that its limits hold in the whole cluster. The returned
-    frame only joins the answers; computing it, once or often, uses no network. No address travels to the calling
-    process.
+    The result of ``regex`` is lazy. For the other types the call itself asks, on the workers: one
+    task looks up each distinct domain, and one task asks each mail server, so that its limits hold
+    in the whole cluster. The returned frame only joins the answers; computing it, once or often,
+    uses no network. No address travels to the calling process.
 
-    A service (`backend` is a URL), `limit`, `offline` and the path of a `journal` are the exception: the calling
-    process alone asks, and the distinct addresses have to fit into its memory.
+    A service (`backend` is a URL), `limit`, `offline` and the path of a `journal` are the
+    exception: the calling process alone asks, and the distinct addresses have to fit into its
+    memory.
 
     Parameters
     ----------
     data : dask.dataframe.DataFrame or Series
-        Its partitions are pandas frames. It is read several times: `persist` it if that is expensive.
+        Its partitions are pandas frames. It is read several times: `persist` it if that is
+        expensive.
     column : hashable or list, optional
         Which column of a frame, or several.
     scratch : str or path, optional
-        A folder that this process and all workers can write: a path, or a URL of `pyarrow.fs` such as
-        ``"s3://bucket/folder"``. What was answered is asked neither by a task that replaces a lost one nor by a later
-        call with the same folder. The returned frame reads it; delete it when that is no longer used. What only
-        this frame reads is removed from a path when this process ends; only its user can read the files.
-        None: a temporary folder for the time of this process, if all workers are on this machine.
+        A folder that this process and all workers can write: a path, or a URL of `pyarrow.fs` such
+        as ``"s3://bucket/folder"``. What was answered is asked neither by a task that replaces a
+        lost one nor by a later call with the same folder. The returned frame reads it; delete it
+        when that is no longer used. What only this frame reads is removed from a path when this
+        process ends; only its user can read the files. None: a temporary folder for the time of
+        this process, if all workers are on this machine.
     **options
-        The keyword arguments of `mailverdict.verify`. `limit` counts distinct addresses of the whole frame. Where
-        workers ask, the scratch folder replaces ``journal="auto"``, and the tasks that run at once share
-        `dns_concurrency` and `max_sessions` of the backend.
+        The keyword arguments of `mailverdict.verify`. `limit` counts distinct addresses of the
+        whole frame. Where workers ask, the scratch folder replaces ``journal="auto"``, and the
+        tasks that run at once share `dns_concurrency` and `max_sessions` of the backend.
 
     Returns
     -------
@@ -83,11 +86,11 @@ def verify(
     InputError
         If `data` is not a Dask frame.
     SettingsError
-        As `mailverdict.verify`; and if `scratch` cannot be written, or is missing while workers are on other
-        machines.
+        As `mailverdict.verify`; and if `scratch` cannot be written, or is missing while workers are
+        on other machines.
     ColumnError, BackendError, QuotaExceeded, JournalError
-        As `mailverdict.verify`, at the call and not at `compute`; a `partial` on a `BackendError` of the calling
-        process is an Arrow table of the distinct texts.
+        As `mailverdict.verify`, at the call and not at `compute`; a `partial` on a `BackendError`
+        of the calling process is an Arrow table of the distinct texts.
 
     Examples
     --------
@@ -95,7 +98,8 @@ def verify(
     >>> import pandas as pd
     >>> import mailverdict as mv
     >>> import mailverdict.dask
-    >>> people = pd.DataFrame({"email": ["ada@gmail.com", "bo@gone.example", "ada@gmail.com", None]})
+    >>> emails = ["ada@gmail.com", "bo@gone.example", "ada@gmail.com", None]
+    >>> people = pd.DataFrame({"email": emails})
     >>> ddf = dd.from_pandas(people, npartitions=2)
     >>> with mv.sandbox.World() as world:
     ...     out = mailverdict.dask.verify(ddf, "email", backend=world.backend, progress=False)
@@ -119,7 +123,8 @@ def plan(
 ) -> Plan:
     """Work out what `verify` with the same arguments would do and cost. Uses no quota.
 
-    Reads the column once, on the workers; the DNS resolver of this machine is tested with a few questions.
+    Reads the column once, on the workers; the DNS resolver of this machine is tested with a few
+    questions.
 
     Parameters
     ----------
@@ -144,9 +149,11 @@ def plan(
     >>> import pandas as pd
     >>> import mailverdict as mv
     >>> import mailverdict.dask
-    >>> people = pd.DataFrame({"email": ["ada@gmail.com", "bo@gone.example", "ada@gmail.com", None]})
+    >>> emails = ["ada@gmail.com", "bo@gone.example", "ada@gmail.com", None]
+    >>> people = pd.DataFrame({"email": emails})
     >>> with mv.sandbox.World() as world:
-    ...     found = mailverdict.dask.plan(dd.from_pandas(people, npartitions=2), "email", backend=world.backend)
+    ...     ddf = dd.from_pandas(people, npartitions=2)
+    ...     found = mailverdict.dask.plan(ddf, "email", backend=world.backend)
     >>> found.rows, found.unique, found.domains
     (4, 2, 2)
     """
@@ -155,8 +162,11 @@ def plan(
     unique, domains, counted = compute(
         keys["address"].nunique(), keys["domain"].nunique(), keys["counts"].dropna()
     )
-    texts = distinct_texts(data, call.job) if call.job.key_kind == "text" else None
-    return plan_texts(call, sum_counts(map(json.loads, counted)), texts, int(unique), int(domains))
+    texts = None
+    if call.job.key_kind == "text":
+        texts = distinct_texts(data, call.job)
+    counts = sum_counts(json.loads(text) for text in counted)
+    return plan_texts(call, counts, texts, int(unique), int(domains))
 
 
 def open_frame(
@@ -171,7 +181,8 @@ def open_frame(
     """Check the frame and the arguments; the call, and an empty partition of its result."""
     if not isinstance(data, DataFrame | Series):
         raise InputError(
-            f"{type(data).__name__} is not a Dask frame; use mailverdict.{function} for frames in memory"
+            f"{type(data).__name__} is not a Dask frame; use mailverdict.{function} for frames "
+            "in memory"
         )
     is_local, slots = describe_cluster()
     frame: Any = data
@@ -207,7 +218,7 @@ def describe_cluster() -> tuple[bool, int]:
             return True, 1
         return True, int(config.get("num_workers", None) or os.cpu_count() or 1)
     info = client.scheduler_info(n_workers=-1)
-    hosts = {each["host"] for each in info["workers"].values()}
+    hosts = {worker["host"] for worker in info["workers"].values()}
     is_local = info["address"].startswith("inproc:") or all(is_loopback(host) for host in hosts)
     return is_local, sum(client.nthreads().values())
 
@@ -219,15 +230,17 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-# --- tasks ----------------------------------------------------------------------------------------------------------
+# --- tasks -----------------------------------------------------------------------------------
 
 
 class DaskEngine:
     """Runs the tasks of a call for one frame; `meta` is an empty partition of its result."""
 
     def __init__(self, data: Any, meta: pd.DataFrame) -> None:
-        self.data, self.meta = data, meta
-        # A partition with its number for each of the frame, since a selection of partitions counts from 0.
+        self.data = data
+        self.meta = meta
+        # A partition with its number for each of the frame, since a selection of partitions counts
+        # from 0.
         self.numbers = from_map(number_part, range(data.npartitions), meta=number_part(0).iloc[:0])
 
     def observe(self, job: StageJob) -> list[str]:
@@ -244,7 +257,7 @@ class DaskEngine:
         return [str(report) for report in reports.compute()]
 
     def attach(self, job: StageJob) -> Any:
-        """The answers are written by partition, and each partition reads its own when it is computed."""
+        """Answers are written by partition; each partition reads its own when it is computed."""
         self.run(write_answers, job.answering, job)
         rows = pinned(self.data)
         return rows.map_partitions(
@@ -253,7 +266,10 @@ class DaskEngine:
 
 
 def pinned(data: Any) -> Any:
-    """The frame with its partitions as they are; otherwise Dask joins those of a file of which few columns are used."""
+    """The frame with its partitions as they are.
+
+    Otherwise Dask joins those of a file of which few columns are used.
+    """
     frame = data.simplify()
     parts = frame.to_delayed(optimize_graph=False)
     # The columns of the caller stay as they are.
@@ -289,14 +305,15 @@ def attach_part(part: Any, job: StageJob, answers: pa.Table | None) -> Any:
 def needed_columns(data: Any, job: StageJob) -> Any:
     """The columns that are read before anything is asked: a file of columns is not read whole."""
     is_frame = job.column is not None and isinstance(data, DataFrame)
-    return data[needed_labels(data.columns, job)] if is_frame else data
+    if not is_frame:
+        return data
+    return data[needed_labels(data.columns, job)]
 
 
 def count_part(part: Any, *, job: StageJob) -> pd.DataFrame:
     """The keys of a partition and its counts."""
-    counted: pd.DataFrame = keys_and_counts(without_notes(part), job).to_pandas(
-        types_mapper=lambda _: TEXT
-    )
+    table = keys_and_counts(without_notes(part), job)
+    counted: pd.DataFrame = table.to_pandas(types_mapper=lambda _: TEXT)
     return counted
 
 
@@ -307,8 +324,10 @@ def texts_of(texts: Any) -> pd.Series[Any]:
 
 def distinct_texts(data: Any, job: StageJob) -> pa.StringArray:
     """The distinct texts of the columns in this process, read partition by partition."""
-    texts = needed_columns(data, job).map_partitions(read_part_texts, job=job, meta=TEXTS).compute()
-    return unique_addresses(read_texts(texts))[0]
+    columns = needed_columns(data, job)
+    texts = columns.map_partitions(read_part_texts, job=job, meta=TEXTS).compute()
+    addresses, _ = unique_addresses(read_texts(texts))
+    return addresses
 
 
 def read_part_texts(part: Any, *, job: StageJob) -> pd.Series[Any]:

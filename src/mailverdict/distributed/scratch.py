@@ -1,11 +1,17 @@
-"""The scratch folder of a distributed call: the answers of each shard, and what tasks give each other, as Parquet.
+"""The scratch folder of a distributed call: answers by shard, and what tasks give each other.
 
-A task writes what has settled about once a second. A task that runs again reads the files of its shard first and asks
-only for the rest. Each file appears complete or not at all, and the name of a file of answers has its number of rows,
-so that the calling process can count without reading.
+    mx-1f2e3d4c5b6a/                     validation type, and a digest of the settings
+        shards.json                      a later call on the folder has the same shards
+        domains/17/rows-2000-9f...parquet, keys-2500-.json    answers of shard 17, and its keys
+        call-.../observed/3.parquet      what partition 3 asks, a row group for each shard
 
-What tasks give each other is one file for each writer, with row groups for each reader. So an engine only has to run
-tasks by their numbers, and a task that runs again finds what the others wrote.
+A task writes what has settled about once a second. A task that runs again reads the files of its
+shard first and asks only for the rest. Each file appears complete or not at all, and the name of a
+file of answers has its number of rows, so that the calling process can count without reading.
+
+What tasks give each other is one file for each writer, with row groups for each reader. So an
+engine only has to run tasks by their numbers, and a task that runs again finds what the others
+wrote.
 """
 
 from __future__ import annotations
@@ -14,6 +20,7 @@ import asyncio
 import json
 import os
 import secrets
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -47,15 +54,17 @@ class Scratch:
         text = os.fspath(url)
         if not text.strip():
             raise SettingsError(f"scratch={text!r}: give the path or URL of a folder, or None")
-        made = cls(text if "://" in text else str(user_path(text).absolute()))
+        scratch = cls(text)
+        if "://" not in text:
+            scratch = cls(str(user_path(text).absolute()))
         test = f"test-{secrets.token_hex(4)}.json"
         try:
-            made.write_json(test, {})
-            system, path = made._place(test)
+            scratch.write_json(test, {})
+            system, path = scratch._place(test)
             system.delete_file(path)
         except (OSError, ValueError, pa.ArrowException) as exc:
             raise SettingsError(f"scratch={text!r:.200}: cannot write there: {exc}") from exc
-        return made
+        return scratch
 
     def below(self, name: str) -> Scratch:
         """A folder within."""
@@ -66,7 +75,8 @@ class Scratch:
         if "://" in self.url:
             system, root = pa_fs.FileSystem.from_uri(self.url)
         else:
-            system, root = pa_fs.LocalFileSystem(), self.url
+            system = pa_fs.LocalFileSystem()
+            root = self.url
         return system, "/".join((root.rstrip("/"), *names))
 
     def write_json(self, name: str, value: Any) -> None:
@@ -104,20 +114,21 @@ class Scratch:
     def write_groups(
         self, name: str, schema: pa.Schema, pieces: Iterable[tuple[pa.Table, Shards]]
     ) -> None:
-        """Write tables whose rows have readers as one file, with row groups of their own for each reader.
+        """Write tables whose rows have readers as one file, with row groups for each reader.
 
-        The metadata of the file say whose each row group is. A file of this name that is there is replaced.
+        The metadata of the file say whose each row group is. A file of this name that is there is
+        replaced.
         """
-        sink, readers = pa.BufferOutputStream(), list[int]()
-        schema = without_dictionaries(
-            schema.empty_table()
-        ).schema  # each row group would have all values
+        sink = pa.BufferOutputStream()
+        readers: list[int] = []
+        # With dictionaries each row group would have all values.
+        schema = without_dictionaries(schema.empty_table()).schema
         with pq.ParquetWriter(sink, schema, compression="zstd", write_statistics=False) as writer:
             for table, numbers in pieces:
                 order = np.argsort(numbers, kind="stable")
                 ordered = without_dictionaries(table.select(schema.names)).take(pa.array(order))
-                found = np.unique(numbers[order], return_index=True, return_counts=True)
-                for reader, start, size in zip(*(each.tolist() for each in found), strict=True):
+                runs = np.unique(numbers[order], return_index=True, return_counts=True)
+                for reader, start, size in np.column_stack(runs).tolist():
                     writer.write_table(ordered.slice(start, size), row_group_size=size)
                     readers.append(reader)
             writer.add_key_value_metadata({"readers": json.dumps(readers)})
@@ -132,12 +143,11 @@ class Scratch:
                 with system.open_input_file(path) as source:
                     file = pq.ParquetFile(source, pre_buffer=True)
                     readers = json.loads(file.metadata.metadata[b"readers"])
-                    groups = [at for at, each in enumerate(readers) if each == reader]
+                    groups = [group for group, other in enumerate(readers) if other == reader]
                     if groups:
                         tables.append(file.read_row_groups(groups, use_threads=False))
             except FileNotFoundError:
-                told = f"{path} is missing: was the scratch folder deleted? Verify the frame again"
-                raise BackendError(told) from None
+                raise BackendError(missing_message(path)) from None
         return pa.concat_tables(tables).combine_chunks().cast(schema)
 
     def delete(self, name: str) -> None:
@@ -149,9 +159,7 @@ class Scratch:
     def require(self) -> None:
         """Raise a `BackendError` if the folder was deleted since the call."""
         if self.read_json("shards.json") is None:
-            raise BackendError(
-                f"{self.url} is missing: was the scratch folder deleted? Verify the frame again"
-            )
+            raise BackendError(missing_message(self.url))
 
     def note_keys(self, stage: str, shard: int, keys: int) -> None:
         """Note how many keys a shard has, for the progress."""
@@ -160,11 +168,14 @@ class Scratch:
     def names(self, stage: str, shard: int) -> list[str]:
         """The names of a shard's files of rows."""
         system, path = self._place(stage, f"{shard}")
-        found = system.get_file_info(pa_fs.FileSelector(path, allow_not_found=True))
-        return sorted(each.base_name for each in found if is_rows(each.base_name))
+        files = system.get_file_info(pa_fs.FileSelector(path, allow_not_found=True))
+        return sorted(file.base_name for file in files if is_rows(file.base_name))
 
     def read(self, stage: str, shard: int, schema: pa.Schema) -> pa.Table:
-        """All rows of a shard, each key once: the latest; the key is the first column, and `checked_at` the time."""
+        """All rows of a shard, each key once: the latest by `checked_at`.
+
+        The key is the first column.
+        """
         for _ in range(READ_TRIES - 1):
             try:
                 return self._read(stage, shard, schema)
@@ -198,38 +209,42 @@ class Scratch:
     def counts(self, stage: str) -> tuple[int, int]:
         """How many keys the shards that have begun hold, and how many of them have an answer."""
         system, path = self._place(stage)
-        found = system.get_file_info(pa_fs.FileSelector(path, allow_not_found=True, recursive=True))
-        keys: dict[str, int] = {}
-        settled: dict[str, int] = {}
-        for each in found:
-            shard = each.path.split("/")[-2]
-            if is_rows(each.base_name):
-                settled[shard] = settled.get(shard, 0) + int(each.base_name.split("-")[1])
-            elif each.base_name.startswith("keys-") and each.base_name.endswith(".json"):
-                keys[shard] = max(keys.get(shard, 0), int(each.base_name.split("-")[1]))
-        return sum(keys.values()), sum(
-            min(count, keys.get(shard, count)) for shard, count in settled.items()
-        )
+        selector = pa_fs.FileSelector(path, allow_not_found=True, recursive=True)
+        keys: Counter[str] = Counter()
+        settled: Counter[str] = Counter()
+        for file in system.get_file_info(selector):
+            name = file.base_name
+            shard = file.path.split("/")[-2]
+            if is_rows(name):
+                settled[shard] += int(name.split("-")[1])
+            elif name.startswith("keys-") and name.endswith(".json"):
+                keys[shard] = max(keys[shard], int(name.split("-")[1]))
+        for shard in settled.keys() & keys.keys():
+            settled[shard] = min(settled[shard], keys[shard])
+        return keys.total(), settled.total()
 
 
 def is_rows(name: str) -> bool:
     return name.startswith("rows-") and name.endswith(".parquet")
 
 
+def missing_message(path: str) -> str:
+    return f"{path} is missing: was the scratch folder deleted? Verify the frame again"
+
+
 def latest_rows(table: pa.Table) -> pa.Table:
     """The last row of each key by `checked_at`."""
     checked = table["checked_at"].combine_chunks().cast(pa.int64()).fill_null(-1)
     ordered = np.argsort(checked.to_numpy(), kind="stable")
-    codes = (
-        table.column(0).combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)
-    )
+    keys = table.column(0).combine_chunks().dictionary_encode()
+    codes = keys.indices.to_numpy(zero_copy_only=False)
     last = np.full(codes.max() + 1, -1, np.int64)
     last[codes[ordered]] = ordered  # a later row replaces an earlier one
     return table.combine_chunks().take(pa.array(np.sort(last)))
 
 
 class PieceWriter:
-    """Writes the rows of one shard about once a second while they settle; an async context manager."""
+    """Writes the rows of one shard about once a second as they settle; an async context manager."""
 
     def __init__(
         self,
@@ -240,10 +255,14 @@ class PieceWriter:
         seconds: float = PIECE_SECONDS,
         most_rows: int = PIECE_ROWS,
     ) -> None:
-        self.scratch, self.stage, self.shard = scratch, stage, shard
-        self.seconds, self.most_rows = seconds, most_rows
+        self.scratch = scratch
+        self.stage = stage
+        self.shard = shard
+        self.seconds = seconds
+        self.most_rows = most_rows
         self.waiting: list[pa.Table] = []
-        self._lock, self._over = asyncio.Lock(), asyncio.Event()
+        self._lock = asyncio.Lock()
+        self._over = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -266,12 +285,17 @@ class PieceWriter:
     async def flush(self) -> None:
         """Write what waits; it still waits if that fails."""
         async with self._lock:
-            if tables := list(self.waiting):
-                await asyncio.to_thread(self.scratch.write, self.stage, self.shard, concat(tables))
+            tables = list(self.waiting)
+            if tables:
+                rows = concat(tables)
+                await asyncio.to_thread(self.scratch.write, self.stage, self.shard, rows)
                 del self.waiting[: len(tables)]
 
     async def _write_often(self) -> None:
-        """Write once in a while until the end; a write that fails is tried again, and at the end raises."""
+        """Write once in a while until the end.
+
+        A write that fails is tried again, and at the end raises.
+        """
         while not self._over.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._over.wait(), self.seconds)
@@ -281,9 +305,10 @@ class PieceWriter:
 
 def without_dictionaries(table: pa.Table) -> pa.Table:
     """The table with the values of its dictionaries."""
-    for at, field in enumerate(table.schema):
+    for position, field in enumerate(table.schema):
         if pa.types.is_dictionary(field.type):
-            table = table.set_column(at, field.name, table.column(at).cast(field.type.value_type))
+            values = table.column(position).cast(field.type.value_type)
+            table = table.set_column(position, field.name, values)
     return table
 
 

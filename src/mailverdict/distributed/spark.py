@@ -1,7 +1,10 @@
-"""The Spark driver: `mapInArrow` runs the tasks and the stages on Arrow batches; the join is Spark's own.
+"""The Spark driver: `mapInArrow` runs the tasks and the stages on Arrow batches.
 
-The rows of the caller's frame go through Python once, for what follows from the cells alone, and get the key of the
-answer that they wait for. A join adds the answers, which tasks have written to the scratch folder.
+The join is Spark's own.
+
+The rows of the caller's frame go through Python once, for what follows from the cells alone, and
+get the key of the answer that they wait for. A join adds the answers, which tasks have written to
+the scratch folder.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from os import PathLike
 from typing import Any, Unpack
 
@@ -39,9 +43,8 @@ from .stages import (
 )
 
 KEY = Column("mailverdict_key", "text", "email", False, "key of the answer that a row waits for")
-ROWS_AT_ONCE = (
-    200_000  # rows of batches that are worked on together: each piece of work has a fixed cost
-)
+# Rows of batches that are worked on together: each piece of work has a fixed cost.
+ROWS_AT_ONCE = 200_000
 BYTES_AT_ONCE = 128 << 20  # or octets, where rows are wide
 BATCH_ROWS = 10_000  # in the batches that Spark receives
 OWN_ERROR = re.compile(r"^mailverdict\.errors\.(?P<name>\w+): (?P<message>.+)$", re.MULTILINE)
@@ -61,10 +64,11 @@ def verify(
 ) -> Any:
     """Verify one or several columns of a Spark frame.
 
-    It works as `mailverdict.dask.verify`: the result of ``regex`` is lazy. For the other types the call itself asks, on
-    the executors; the returned frame only joins the answers, so that actions on it use no network. With a service,
-    `limit`, `offline` or the path of a `journal`, the driver alone asks, and the distinct addresses have to fit into
-    its memory; otherwise no address travels to the driver. The package has to be installed on the executors.
+    It works as `mailverdict.dask.verify`: the result of ``regex`` is lazy. For the other types the
+    call itself asks, on the executors; the returned frame only joins the answers, so that actions
+    on it use no network. With a service, `limit`, `offline` or the path of a `journal`, the driver
+    alone asks, and the distinct addresses have to fit into its memory; otherwise no address travels
+    to the driver. The package has to be installed on the executors.
 
     Parameters
     ----------
@@ -73,29 +77,31 @@ def verify(
     column : str or list of str
         Which column, or several.
     scratch : str or path, optional
-        A folder that the driver and all executors can write: a path, or a URL of `pyarrow.fs` such as
-        ``"s3://bucket/folder"``. What was answered is asked neither by a task that replaces a lost one nor by a later
-        call with the same folder. The returned frame reads it; delete it when that is no longer used.
-        None: a temporary folder for the time of this process, if the master is ``local`` or ``local-cluster``.
+        A folder that the driver and all executors can write: a path, or a URL of `pyarrow.fs` such
+        as ``"s3://bucket/folder"``. What was answered is asked neither by a task that replaces a
+        lost one nor by a later call with the same folder. The returned frame reads it; delete it
+        when that is no longer used. None: a temporary folder for the time of this process, if the
+        master is ``local`` or ``local-cluster``.
     **options
-        The keyword arguments of `mailverdict.verify`. `limit` counts distinct addresses of the whole frame. Where
-        executors ask, the scratch folder replaces ``journal="auto"``, and the tasks that run at once share
-        `dns_concurrency` and `max_sessions` of the backend.
+        The keyword arguments of `mailverdict.verify`. `limit` counts distinct addresses of the
+        whole frame. Where executors ask, the scratch folder replaces ``journal="auto"``, and the
+        tasks that run at once share `dns_concurrency` and `max_sessions` of the backend.
 
     Returns
     -------
     pyspark.sql.DataFrame
-        One row out per row in, with the result columns beside the caller's own: texts are strings (verdict and
-        status too), flags booleans, `checked_at` a timestamp. A join may change the order of rows, which Spark
-        frames do not define.
+        One row out per row in, with the result columns beside the caller's own: texts are strings
+        (verdict and status too), flags booleans, `checked_at` a timestamp. A join may change the
+        order of rows, which Spark frames do not define.
 
     Raises
     ------
     InputError
         If `data` is not a Spark frame.
     SettingsError
-        As `mailverdict.verify`; if `scratch` cannot be written, or is missing while executors are on other machines;
-        and if ``spark.speculation`` is on, since a speculative copy of a task would ask everything twice.
+        As `mailverdict.verify`; if `scratch` cannot be written, or is missing while executors are
+        on other machines; and if ``spark.speculation`` is on, since a speculative copy of a task
+        would ask everything twice.
     ColumnError, BackendError, QuotaExceeded, JournalError
         As `mailverdict.verify`, at the call and not at an action.
 
@@ -125,7 +131,8 @@ def plan(
 ) -> Plan:
     """Work out what `verify` with the same arguments would do and cost. Uses no quota.
 
-    Reads the column once, on the executors; the DNS resolver of this machine is tested with a few questions.
+    Reads the column once, on the executors; the DNS resolver of this machine is tested with a few
+    questions.
 
     Parameters
     ----------
@@ -153,21 +160,23 @@ def plan(
     mailverdict.errors.InputError: list is not a Spark frame; use mailverdict.plan for frames in memory
     """
     call, _ = open_frame("plan", data, column, None, options, is_plan=True)
-    job, engine, sql = call.job, SparkEngine(data, None), functions()
+    job = call.job
+    engine = SparkEngine(data, None)
+    sql = functions()
     stage = partial(count_batches, job=job)
-    keys = engine.needed_columns(job).mapInArrow(
-        stage, "address string, domain string, counts string"
-    )
+    schema = "address string, domain string, counts string"
+    keys = engine.needed_columns(job).mapInArrow(stage, schema)
     with own_errors():
         [row] = keys.agg(
             sql.countDistinct("address").alias("unique"),
             sql.countDistinct("domain").alias("domains"),
             sql.collect_list("counts").alias("counts"),
         ).collect()
-    texts = engine.texts(job) if job.key_kind == "text" else None
-    return plan_texts(
-        call, sum_counts(map(json.loads, row["counts"])), texts, row["unique"], row["domains"]
-    )
+    texts = None
+    if job.key_kind == "text":
+        texts = engine.texts(job)
+    counts = sum_counts(json.loads(text) for text in row["counts"])
+    return plan_texts(call, counts, texts, row["unique"], row["domains"])
 
 
 def open_frame(
@@ -182,7 +191,8 @@ def open_frame(
     """Check the frame and the arguments; the call, and the schema of its result."""
     if not is_spark(data):
         raise InputError(
-            f"{type(data).__name__} is not a Spark frame; use mailverdict.{function} for frames in memory"
+            f"{type(data).__name__} is not a Spark frame; use mailverdict.{function} for frames "
+            "in memory"
         )
     session = data.sparkSession
     master = session.conf.get("spark.master", "") or ""
@@ -198,60 +208,77 @@ def open_frame(
         is_plan=is_plan,
     )
     job = call.job
-    if (
-        job.scratch is not None
-        and str(session.conf.get("spark.speculation", "false")).lower() == "true"
-    ):
+    if job.scratch is not None and is_on(session, "spark.speculation"):
         raise SettingsError(
-            "spark.speculation is on: a speculative copy of a task would ask mail servers and resolvers twice; "
-            "set spark.speculation=false for this session"
+            "spark.speculation is on: a speculative copy of a task would ask mail servers and "
+            "resolvers twice; set spark.speculation=false for this session"
         )
-    added = [pair for group in named_columns(empty, job) for pair in group]
+    added = list(chain.from_iterable(named_columns(empty, job)))
     check_names(data.columns, [name for name, _ in added], session)
     return call, schema_with(data.schema, added)
 
 
+def is_on(session: Any, setting: str) -> bool:
+    """Whether a setting of Spark is true."""
+    return str(session.conf.get(setting, "false")).lower() == "true"
+
+
 def check_names(existing: Sequence[str], added: Sequence[str], session: Any) -> None:
-    """Refuse before anything is asked what Spark would refuse when the answers are joined to the rows."""
-    if strange := [name for name in existing if "." in name or "`" in name]:
-        raise ColumnError(
-            f"Spark cannot give the column {strange[0]!r:.80} to Python: rename it without dots and `"
-        )
-    if str(session.conf.get("spark.sql.caseSensitive", "false")).lower() == "true":
-        return
-    result = {name.lower(): name for name in added}
+    """Refuse before anything is asked what Spark would refuse when the answers are joined."""
     for name in existing:
-        if result.get(name.lower(), name) != name:
+        if "." in name or "`" in name:
+            raise ColumnError(
+                f"Spark cannot give the column {name!r:.80} to Python: rename it without dots and `"
+            )
+    if is_on(session, "spark.sql.caseSensitive"):
+        return
+    results = {name.lower(): name for name in added}
+    for name in existing:
+        result = results.get(name.lower(), name)
+        if result != name:
             raise SettingsError(
-                f"the frame already has a column {name!r:.80}, and Spark ignores case: the result column "
-                f"{result[name.lower()]!r:.80} needs another prefix, or rename yours"
+                f"the frame already has a column {name!r:.80}, and Spark ignores case: the result "
+                f"column {result!r:.80} needs another prefix, or rename yours"
             )
 
 
 @contextmanager
 def own_errors() -> Iterator[None]:
-    """Raise an error of this package that ended a task as itself; Spark raises one that quotes the traceback."""
+    """Raise an error of this package that ended a task as itself.
+
+    Spark raises one that quotes the traceback.
+    """
     try:
         yield
     except Exception as exc:
-        if type(exc).__name__ != "PythonException" or not (found := OWN_ERROR.search(str(exc))):
+        if type(exc).__name__ != "PythonException":
             raise
-        raise error_of(found["name"], found["message"]) from exc
+        quoted_error = OWN_ERROR.search(str(exc))
+        if quoted_error is None:
+            raise
+        raise error_of(quoted_error["name"], quoted_error["message"]) from exc
 
 
 def is_spark(data: Any) -> bool:
-    """Whether data is a frame of Spark or Spark Connect, whose classes differ; nothing is imported to find out."""
-    modules = [each.__module__ for each in type(data).__mro__ if each.__name__ == "DataFrame"]
-    return any(name.startswith("pyspark.sql.") for name in modules) and hasattr(data, "mapInArrow")
+    """Whether data is a frame of Spark or Spark Connect, whose classes differ.
+
+    Nothing is imported to find out.
+    """
+    if not hasattr(data, "mapInArrow"):
+        return False
+    for kind in type(data).__mro__:
+        if kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql."):
+            return True
+    return False
 
 
 def schema_with(schema: Any, added: Sequence[tuple[str, Column]]) -> Any:
     """A schema of Spark with result columns at the end; columns of an earlier call are replaced."""
     names = {name for name, _ in added}
-    made = type(schema)([field for field in schema if field.name not in names])
-    for name, each in added:
-        made = made.add(name, TYPES.get(each.kind, "string"))
-    return made
+    extended = type(schema)([field for field in schema if field.name not in names])
+    for name, column in added:
+        extended = extended.add(name, TYPES.get(column.kind, "string"))
+    return extended
 
 
 def functions() -> Any:
@@ -260,7 +287,7 @@ def functions() -> Any:
 
 
 def slots_of(session: Any) -> int:
-    """How many tasks run at once; Spark Connect does not give its context, so there the shuffle's partitions."""
+    """How many tasks run at once; with Spark Connect, which has no context, shuffle partitions."""
     try:
         return int(session.sparkContext.defaultParallelism)
     except Exception:  # noqa: BLE001 - each version of Spark Connect raises another one
@@ -269,7 +296,8 @@ def slots_of(session: Any) -> int:
 
 def empty_part(data: Any) -> pa.Table:
     """A partition without rows; only its names matter."""
-    return pa.Table.from_arrays([pa.array([], pa.string())] * len(data.columns), names=data.columns)
+    empty = pa.array([], pa.string())
+    return pa.Table.from_arrays([empty] * len(data.columns), names=data.columns)
 
 
 def named_columns(
@@ -279,20 +307,23 @@ def named_columns(
     return [list(result.columns.items()) for result in read_part(part, job, extra).results]
 
 
-# --- batches --------------------------------------------------------------------------------------------------------
+# --- batches ---------------------------------------------------------------------------------
 
 
 def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Batches joined to tables of `ROWS_AT_ONCE` rows."""
     waiting: list[pa.RecordBatch] = []
+    rows = 0
+    octets = 0
     for batch in batches:
         waiting.append(batch)
-        if (
-            sum(map(len, waiting)) >= ROWS_AT_ONCE
-            or sum(each.nbytes for each in waiting) >= BYTES_AT_ONCE
-        ):
+        rows += len(batch)
+        octets += batch.nbytes
+        if rows >= ROWS_AT_ONCE or octets >= BYTES_AT_ONCE:
             yield pa.Table.from_batches(waiting)
             waiting = []
+            rows = 0
+            octets = 0
     if waiting:
         yield pa.Table.from_batches(waiting)
 
@@ -303,16 +334,19 @@ def attach_batches(
     """Rows with what follows from their cells; the result columns come last."""
     for table in gather(batches):
         out = without_dictionaries(attach(table, job, None, extra))
-        names = [name for group in named_columns(table[:0], job, extra) for name, _ in group]
-        kept = [name for name in out.column_names if name not in set(names)]
+        names = []
+        for group in named_columns(table[:0], job, extra):
+            names += [name for name, _ in group]
+        kept = [name for name in out.column_names if name not in names]
         yield from out.select([*kept, *names]).to_batches(BATCH_ROWS)
 
 
 def observe_batches(
     batches: Iterable[pa.RecordBatch], *, job: StageJob
 ) -> Iterator[pa.RecordBatch]:
-    """Write what a partition has to ask, by a random number: a task that runs again may have other rows."""
-    yield report_batch(observe_part(gather(batches), secrets.randbits(62), job))
+    """Write what a partition has to ask, by a random number: a second try may have other rows."""
+    number = secrets.randbits(62)
+    yield report_batch(observe_part(gather(batches), number, job))
 
 
 def run_batches(
@@ -353,12 +387,16 @@ def answer_columns(job: StageJob) -> list[Column]:
     """The result columns that answers bring."""
     if job.key_kind != "domain":
         return list(job.columns)
-    return [each for each in job.columns if each.field in ANSWERED or each.name == "status"]
+    columns = []
+    for column in job.columns:
+        if column.field in ANSWERED or column.name == "status":
+            columns.append(column)
+    return columns
 
 
 def final_columns(rows: pa.Table, job: StageJob) -> pa.Table:
     """Answers as result columns, by their names without prefix, after their `key`."""
-    made = {"key": rows["key"].cast(pa.string())}
+    columns = {"key": rows["key"].cast(pa.string())}
     if job.key_kind == "domain":
         # Columns about the mail server need these two of each row.
         lists = load_lists(job.lists)
@@ -366,49 +404,48 @@ def final_columns(rows: pa.Table, job: StageJob) -> pa.Table:
         disposable = [bool(find_mark(domain, lists.disposable)) for domain in domains]
         rows = rows.append_column("normalized", rows["key"])
         rows = rows.append_column("disposable", pa.array(disposable, pa.bool_()))
-    for each in answer_columns(job):
-        if each.field in rows.column_names:
-            made[each.name] = to_arrow(rows, each)
+    for column in answer_columns(job):
+        if column.field in rows.column_names:
+            columns[column.name] = to_arrow(rows, column)
         else:  # an answer about a domain is final
-            made[each.name] = pa.repeat(pa.scalar(str(Status.DONE)), len(rows))
-    return without_dictionaries(pa.table(made))
+            columns[column.name] = pa.repeat(pa.scalar(str(Status.DONE)), len(rows))
+    return without_dictionaries(pa.table(columns))
 
 
-# --- the engine -----------------------------------------------------------------------------------------------------
+# --- the engine ------------------------------------------------------------------------------
 
 
 class SparkEngine:
     """Runs the tasks of a call for one frame; `schema` is that of its result."""
 
     def __init__(self, data: Any, schema: Any) -> None:
-        self.data, self.schema, self.session = data, schema, data.sparkSession
+        self.data = data
+        self.schema = schema
+        self.session = data.sparkSession
 
     def needed_columns(self, job: StageJob) -> Any:
         """The columns that are read before anything is asked."""
-        return self.data.select(
-            *(functions().col(quoted(name)) for name in needed_labels(self.data.columns, job))
-        )
+        names = needed_labels(self.data.columns, job)
+        return self.data.select(*(functions().col(quoted(name)) for name in names))
 
     def observe(self, job: StageJob) -> list[str]:
         """Each partition writes what it has to ask."""
-        return reports_of(
-            self.needed_columns(job).mapInArrow(partial(observe_batches, job=job), "report string")
-        )
+        stage = partial(observe_batches, job=job)
+        return reports_of(self.needed_columns(job).mapInArrow(stage, "report string"))
 
     def run(self, task: Callable[[int, StageJob], str], count: int, job: StageJob) -> list[str]:
         """Run a task for each number, in a partition of its own."""
-        return reports_of(
-            self.numbers(count).mapInArrow(
-                partial(run_batches, task=task, job=job), "report string"
-            )
-        )
+        stage = partial(run_batches, task=task, job=job)
+        return reports_of(self.numbers(count).mapInArrow(stage, "report string"))
 
     def attach(self, job: StageJob) -> Any:
-        """A join brings the answers, which are read when it is computed: Spark's partitions have no stable numbers."""
+        """A join brings the answers, which are read when it is computed.
+
+        Spark's partitions have no stable numbers.
+        """
         stage = partial(read_batches, job=job)
-        return self.join(
-            self.numbers(job.answering).mapInArrow(stage, self.answer_schema(job)), job
-        )
+        answers = self.numbers(job.answering).mapInArrow(stage, self.answer_schema(job))
+        return self.join(answers, job)
 
     def numbers(self, count: int) -> Any:
         """A frame with a partition for each number."""
@@ -417,14 +454,10 @@ class SparkEngine:
     def texts(self, job: StageJob) -> pa.StringArray:
         """The distinct texts of the columns in this process."""
         stage = partial(text_batches, job=job)
+        frame = self.needed_columns(job).mapInArrow(stage, "text string").distinct()
         with own_errors():
-            found = (
-                self.needed_columns(job)
-                .mapInArrow(stage, "text string")
-                .distinct()
-                .toLocalIterator()
-            )
-            return pa.array(sorted(row["text"] for row in found), pa.string())
+            texts = [row["text"] for row in frame.toLocalIterator()]
+        return pa.array(sorted(texts), pa.string())
 
     def local_answers(self, answers: pa.Table, job: StageJob) -> Any:
         """The answers of this process as a frame."""
@@ -433,39 +466,37 @@ class SparkEngine:
 
     def answer_schema(self, job: StageJob) -> str:
         """The schema of the answers."""
-        fields = (f"{each.name} {TYPES.get(each.kind, 'string')}" for each in answer_columns(job))
-        return ", ".join(("key string", *fields))
+        fields = ["key string"]
+        for column in answer_columns(job):
+            fields.append(f"{column.name} {TYPES.get(column.kind, 'string')}")
+        return ", ".join(fields)
 
     def join(self, answers: Any, job: StageJob) -> Any:
         """The caller's rows with their result columns."""
+        sql = functions()
         groups = named_columns(empty_part(self.data), job, [KEY])
-        stage = partial(attach_batches, job=job, extra=[KEY])
-        rows = self.data.mapInArrow(
-            stage, schema_with(self.data.schema, [pair for group in groups for pair in group])
-        )
+        schema = schema_with(self.data.schema, list(chain.from_iterable(groups)))
+        rows = self.data.mapInArrow(partial(attach_batches, job=job, extra=[KEY]), schema)
+        brought = {column.name for column in answer_columns(job)}
         results: dict[str, Any] = {}
         for number, group in enumerate(groups):
-            key, mark = next(name for name, each in group if each is KEY), f"mailverdict_{number}_"
-            found = answers.select(
-                *(functions().col(name).alias(mark + name) for name in answers.columns)
-            )
-            rows = rows.join(found, rows[quoted(key)] == found[f"{mark}key"], "left")
-            brought = {each.name for each in answer_columns(job)}
-            for name, each in group:
-                here = functions().col(quoted(name))
-                if each.name in brought and each not in REPAIR_COLUMNS:
-                    value = functions().col(mark + each.name)
-                    if each.name == "suggestion":  # the repairs of a cell may suggest, too
-                        value = functions().coalesce(value, here)
-                    here = (
-                        functions()
-                        .when(functions().col(f"{mark}key").isNotNull(), value)
-                        .otherwise(here)
-                    )
-                results[name] = here.alias(name)
-        return rows.select(
-            *(results.get(field.name, functions().col(quoted(field.name))) for field in self.schema)
-        )
+            mark = f"mailverdict_{number}_"
+            marked = answers.select(*(sql.col(name).alias(mark + name) for name in answers.columns))
+            key = next(name for name, column in group if column is KEY)
+            rows = rows.join(marked, rows[quoted(key)] == marked[f"{mark}key"], "left")
+            has_answer = sql.col(f"{mark}key").isNotNull()
+            for name, column in group:
+                value = sql.col(quoted(name))
+                if column.name in brought and column not in REPAIR_COLUMNS:
+                    answer = sql.col(mark + column.name)
+                    if column.name == "suggestion":  # the repairs of a cell may suggest, too
+                        answer = sql.coalesce(answer, value)
+                    value = sql.when(has_answer, answer).otherwise(value)
+                results[name] = value.alias(name)
+        shown = []
+        for field in self.schema:
+            shown.append(results.get(field.name, sql.col(quoted(field.name))))
+        return rows.select(*shown)
 
 
 def reports_of(frame: Any) -> list[str]:

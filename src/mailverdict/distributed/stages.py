@@ -1,7 +1,12 @@
 """The stages of a distributed call as pure functions: Arrow tables in, Arrow tables out.
 
-`observe` finds what has to be asked about the rows of a partition; `settle_domains` and `add_owners` work on the
-evidence about domains; `attach` puts answers beside the rows of a partition. None of them uses the network.
+    a partition        ada@web.de, bo@gone.example, ada@web.de, (empty)
+    observe            address ada@web.de, domain web.de, rows 2; ...        what has to be asked
+    settle_domains     gone.example: NXDOMAIN -> key gone.example, invalid   by evidence of tasks
+    add_owners         ada@web.de -> mx.web.de -> owner web.de -> shard 3    which task asks
+    attach             the partition with its result columns, answers taken by their key
+
+None of them uses the network.
 """
 
 from __future__ import annotations
@@ -73,7 +78,8 @@ EVIDENCE = pa.schema(
         ("checked_at", pa.timestamp("us", tz="UTC")),
     ]
 )
-# The fields of a row that follow from its domain alone; the others follow from its address, or from lists.
+# The fields of a row that follow from its domain alone; the others follow from its address, or from
+# lists.
 ANSWERED = ("result", "reasons", "error", "errors", "checks", "metadata", "checked_at", "source")
 ANSWERS = pa.schema([("key", pa.string()), *(SCHEMA.field(name) for name in ANSWERED)])
 EPOCH = datetime.fromtimestamp(0, UTC)
@@ -95,17 +101,15 @@ class Routing:
     def shard_of(self, owners: pa.StringArray) -> Shards:
         """The shard of each organisation, by its distinct names."""
         names = [self.owners.get(name, name) for name in owners.to_pylist()]
-        hashed = np.array(self.others, np.int64)[
-            shard_of(pa.array(names, pa.string()), len(self.others))
-        ]
-        return np.array(
-            [self.placed.get(name, at) for name, at in zip(names, hashed.tolist(), strict=True)],
-            np.int64,
-        )
+        hashes = shard_of(pa.array(names, pa.string()), len(self.others))
+        shards = []
+        for name, number in zip(names, hashes.tolist(), strict=True):
+            shards.append(self.placed.get(name, self.others[number]))
+        return np.array(shards, np.int64)
 
 
-# What the key of an answer is: a row, which each partition verifies where it is; a text, about which the calling
-# process asks; an address or a domain, about which tasks ask.
+# What the key of an answer is: a row, which each partition verifies where it is; a text, about
+# which the calling process asks; an address or a domain, about which tasks ask.
 KeyKind = Literal["row", "text", "address", "domain"]
 
 
@@ -123,9 +127,8 @@ class StageJob:
     lists_version: str | None = None  # of the calling process; None if its lists are not used
     columns: Sequence[Column] = ()  # the result columns of all verified columns, each once
     scratch: Scratch | None = None  # None: no task asks
-    call: str = (
-        "call"  # the folder below it in which the tasks of this call give tables to each other
-    )
+    # The folder below it in which the tasks of this call give tables to each other.
+    call: str = "call"
     parts: Sequence[int] = ()  # the numbers of the partitions, once they are observed
     shards: int = 1
     slots: int = 1  # tasks that may run at once, among which the limits are divided
@@ -157,30 +160,35 @@ class StageJob:
 
     def fields(self) -> list[str]:
         """The fields of the table of results that the result columns are made from."""
-        return list(
-            dict.fromkeys(["status", *(name for column in self.columns for name in column.fields)])
-        )
+        names = {"status": None}
+        for column in self.columns:
+            names.update(dict.fromkeys(column.fields))
+        return list(names)
 
     def answer_fields(self) -> list[str]:
         """Those of them that answers bring."""
-        return [name for name in self.fields() if self.key_kind != "domain" or name in ANSWERED]
+        if self.key_kind != "domain":
+            return self.fields()
+        return [name for name in self.fields() if name in ANSWERED]
 
 
-# --- the rows of a partition ----------------------------------------------------------------------------------------
+# --- the rows of a partition -----------------------------------------------------------------
 
 
 def needed_labels(labels: Iterable[Any], job: StageJob) -> list[Any]:
-    """Which columns of a frame are read before anything is asked: those to verify, and those that results replace."""
-    columns = each_column(job.column)
-    needed = {*columns}.union(*(result_labels(each, job.options.prefix) for each in columns))
+    """Which columns are read before anything is asked: those to verify, and those to replace."""
+    needed: set[Any] = set()
+    for column in each_column(job.column):
+        needed.add(column)
+        needed.update(result_labels(column, job.options.prefix))
     return [label for label in labels if label in needed]
 
 
 def read_rows(part: Any, job: StageJob) -> pa.RecordBatch:
     """The verified columns of a partition.
 
-    An error if a result column would replace one of the caller's: a frame shows only its names before it is read, and
-    after the answers are paid for it is too late.
+    An error if a result column would replace one of the caller's: a frame shows only its names
+    before it is read, and after the answers are paid for it is too late.
     """
     tables = tables_of(part, job.column)
     kept = [result.kept for result in plan_results(tables, job.column, job.options)]
@@ -194,7 +202,7 @@ def read_distinct(part: Any, job: StageJob) -> pa.StringArray:
 
 
 def observe(part: Any, job: StageJob) -> tuple[pa.Table, dict[str, Any]]:
-    """What has to be asked about the rows of a partition, as `address`, `domain` and `rows`; and its counts."""
+    """What has to be asked about a partition, as `address`, `domain` and `rows`; and its counts."""
     read = read_rows(part, job)
     syntax = observe_column(read["text"], threads=1, lenient=job.options.clean)
     addresses, domains, rows = distinct_keys(syntax, job)
@@ -203,7 +211,7 @@ def observe(part: Any, job: StageJob) -> tuple[pa.Table, dict[str, Any]]:
 
 
 def keys_and_counts(part: Any, job: StageJob) -> pa.Table:
-    """What a plan counts: the distinct addresses of a partition, with their domains; in the last row its counts."""
+    """What a plan counts: the distinct addresses of a partition, and in the last row its counts."""
     asked, counts = observe(part, replace(job, key_kind="address"))
     last = pa.table({"counts": pa.array([dump_json(counts)])})
     return pa.concat_tables([asked.select(["address", "domain"]), last], promote_options="default")
@@ -212,18 +220,19 @@ def keys_and_counts(part: Any, job: StageJob) -> pa.Table:
 def distinct_keys(
     syntax: pa.RecordBatch, job: StageJob
 ) -> tuple[pa.StringArray, pa.StringArray, Shards]:
-    """The distinct addresses, or null where answers belong to domains; the domain of each; and its number of rows."""
+    """The distinct addresses, or null where answers belong to domains; their domains and rows."""
     accepted = syntax.filter(syntax["well_formed"])
     names = accepted["domain"].dictionary
     codes = accepted["domain"].indices
     if job.key_kind != "address":
         rows = np.bincount(codes.to_numpy(), minlength=len(names))
         return pa.nulls(len(names), pa.string()), names, rows
-    addresses, at = unique_addresses(accepted["text"])
-    first = np.zeros(len(addresses), np.int64)
-    first[at[::-1]] = np.arange(len(at))[::-1]
-    domains = names.take(codes.take(pa.array(first)))
-    return addresses, domains, np.bincount(at, minlength=len(addresses))
+    addresses, address_of_row = unique_addresses(accepted["text"])
+    first_row = np.zeros(len(addresses), np.int64)
+    backwards = np.arange(len(address_of_row))[::-1]  # the first row of an address is written last
+    first_row[address_of_row[backwards]] = backwards
+    domains = names.take(codes.take(pa.array(first_row)))
+    return addresses, domains, np.bincount(address_of_row, minlength=len(addresses))
 
 
 def count_rows(read: pa.RecordBatch, syntax: pa.RecordBatch, job: StageJob) -> dict[str, Any]:
@@ -257,81 +266,83 @@ def attach(part: Any, job: StageJob, answers: pa.Table | None, extra: Sequence[C
 def settle_texts(texts: pa.StringArray, job: StageJob, answers: pa.Table | None) -> pa.Table:
     """A row in the schema of results for each text; one without an answer is pending.
 
-    A pending row has in `email` the key of the answer that it waits for; in the others `email` is null.
+    A pending row has in `email` the key of the answer that it waits for; in the others `email` is
+    null.
     """
     syntax = observe_column(texts, threads=1, lenient=job.options.clean)
     batch = observe_batch(texts, load_lists(job.lists), syntax)
     if job.is_free:
         return batch.regex_rows(datetime.now(UTC))
-    answers = ANSWERS.empty_table() if answers is None else answers
+    if answers is None:
+        answers = ANSWERS.empty_table()
+    columns = {"normalized": normal_forms(syntax)}
     if job.key_kind == "domain":
         keys = syntax["domain"].dictionary.take(syntax["domain"].indices)
+        columns.update(batch.flags_of(batch.rows))
+    elif job.key_kind == "text":
+        keys = texts
     else:
-        keys = texts if job.key_kind == "text" else texts_where(syntax["well_formed"], texts)
-    found = pc.index_in(keys, value_set=answers["key"].combine_chunks(), skip_nulls=True)
-    taken = {
-        name: answers[name].combine_chunks().take(found)
-        for name in answers.column_names
-        if name in SCHEMA.names
-    }
-    is_open = found.is_null()
-    status = taken["status"].cast(pa.string()) if "status" in taken else pa.scalar(str(Status.DONE))
-    flags = batch.flags_of(batch.rows) if job.key_kind == "domain" else {}
-    columns = {
-        "normalized": normal_forms(syntax),
-        **flags,
-        **taken,
-        "email": texts_where(is_open, keys),
-        "status": pc.if_else(is_open, pa.scalar(str(Status.PENDING)), status).dictionary_encode(),
-        "validation_type": constant(job.validation_type, len(texts)),
-    }
+        keys = texts_where(syntax["well_formed"], texts)
+    index = pc.index_in(keys, value_set=answers["key"].combine_chunks(), skip_nulls=True)
+    for name in answers.column_names:
+        if name in SCHEMA.names:
+            columns[name] = answers[name].combine_chunks().take(index)
+    status = pa.scalar(str(Status.DONE))
+    if "status" in columns:
+        status = columns["status"].cast(pa.string())
+    is_open = index.is_null()
+    status = pc.if_else(is_open, pa.scalar(str(Status.PENDING)), status)
+    columns["status"] = status.dictionary_encode()
+    columns["email"] = texts_where(is_open, keys)
+    columns["validation_type"] = constant(job.validation_type, len(texts))
     rows = complete_table(columns, len(texts))
     positions, malformed = batch.malformed_rows(job.validation_type, datetime.now(UTC))
     if job.key_kind == "text" or not len(positions):
         return rows
-    malformed = malformed.set_column(
-        0, SCHEMA.field("email"), pa.nulls(len(positions), pa.string())
-    )
+    no_key = pa.nulls(len(positions), pa.string())
+    malformed = malformed.set_column(0, SCHEMA.field("email"), no_key)
+    both = pa.concat_tables([rows, malformed]).unify_dictionaries().combine_chunks()
     order = np.arange(len(texts))
     order[positions] = len(texts) + np.arange(len(positions))
-    return (
-        pa.concat_tables([rows, malformed])
-        .unify_dictionaries()
-        .combine_chunks()
-        .take(pa.array(order))
-    )
+    return both.take(pa.array(order))
 
 
-# --- evidence about domains -----------------------------------------------------------------------------------------
+# --- evidence about domains ------------------------------------------------------------------
 
 
 def evidence_table(
     seen: Iterable[tuple[str, DomainEvidence, BlacklistEvidence | None]], checked_at: datetime
 ) -> pa.Table:
     """Evidence by the name that was asked about, in the schema `EVIDENCE`."""
-    columns: dict[str, list[Any]] = {name: [] for name in EVIDENCE.names}
+    rows: list[dict[str, Any]] = []
     for name, dns, blacklist in seen:
-        columns["domain"].append(name)
-        columns["outcome"].append(str(dns.outcome))
-        columns["exchanges"].append(
-            ";".join(f"{each.preference} {each.host}" for each in dns.exchanges)
-        )
-        columns["message"].append(dns.message)
-        columns["listed"].append(blacklist.listed if blacklist else None)
-        columns["listing"].append(blacklist.message if blacklist else None)
-        columns["sources"].append(";".join(blacklist.sources) if blacklist else None)
-        columns["checked_at"].append(checked_at)
-    return pa.table(columns, schema=EVIDENCE)
+        exchanges = [f"{exchange.preference} {exchange.host}" for exchange in dns.exchanges]
+        row = {
+            "domain": name,
+            "outcome": str(dns.outcome),
+            "exchanges": ";".join(exchanges),
+            "message": dns.message,
+            "checked_at": checked_at,
+        }
+        if blacklist:
+            row["listed"] = blacklist.listed
+            row["listing"] = blacklist.message
+            row["sources"] = ";".join(blacklist.sources)
+        rows.append(row)
+    return pa.Table.from_pylist(rows, schema=EVIDENCE)
 
 
 def evidence_of(row: Mapping[str, Any]) -> tuple[DomainEvidence, BlacklistEvidence | None]:
     """The evidence of one row."""
-    parts = [each.split(" ", 1) for each in row["exchanges"].split(";") if each]
-    exchanges = tuple(MailExchange(int(preference), host) for preference, host in parts)
-    dns = DomainEvidence(row["domain"], DnsOutcome(row["outcome"]), exchanges, row["message"])
+    exchanges = []
+    for text in filter(None, row["exchanges"].split(";")):
+        preference, host = text.split(" ", 1)
+        exchanges.append(MailExchange(int(preference), host))
+    outcome = DnsOutcome(row["outcome"])
+    dns = DomainEvidence(row["domain"], outcome, tuple(exchanges), row["message"])
     if row["sources"] is None:
         return dns, None
-    sources = tuple(each for each in row["sources"].split(";") if each)
+    sources = tuple(filter(None, row["sources"].split(";")))
     return dns, BlacklistEvidence(row["listed"], row["listing"] or "", sources)
 
 
@@ -345,73 +356,70 @@ def is_temporary(evidence: pa.Table) -> pa.BooleanArray:
 def settle_domains(
     evidence: pa.Table, validation_type: ValidationType, lists: str | None = None
 ) -> pa.Table:
-    """The answers that follow from evidence about domains, in the schema `ANSWERS`; equal evidence is judged once.
+    """The answers that follow from evidence about domains, in the schema `ANSWERS`.
 
-    `lists` is the version of the lists that decide the flags beside the answers.
+    Equal evidence is judged once. `lists` is the version of the lists that decide the flags beside
+    the answers.
     """
+    shown = evidence.drop_columns(["checked_at"])
+    judged, codes = distinct_rows(shown, ("outcome", "message", "listed", "listing", "sources"))
+    decisions = []
+    for row in judged:
+        decisions.append(settle(validation_type, Evidence(OK, *evidence_of(row))))
+    described, metadata_codes = distinct_rows(shown, ("exchanges", "sources"))
+    texts = []
+    for row in described:
+        metadata = evidence_metadata(Evidence(OK, *evidence_of(row)))
+        texts.append(dump_json({**metadata, "lists": lists}))
     columns = {
-        name: evidence[name].to_pylist() for name in evidence.column_names if name != "checked_at"
-    }
-
-    def seen_at(at: int) -> Evidence:
-        return Evidence(OK, *evidence_of({name: values[at] for name, values in columns.items()}))
-
-    judged, codes = distinct_rows(columns, ("outcome", "message", "listed", "listing", "sources"))
-    decisions = [settle(validation_type, seen_at(at)) for at in judged]
-    described, metadata_codes = distinct_rows(columns, ("exchanges", "sources"))
-    texts = [dump_json({**evidence_metadata(seen_at(at)), "lists": lists}) for at in described]
-    metadata = pa.DictionaryArray.from_arrays(
-        pa.array(metadata_codes), pa.array(texts, pa.string())
-    )
-    made = {
-        **decision_columns(decisions, codes),
-        "metadata": metadata,
+        "key": evidence["domain"].combine_chunks(),
+        "checked_at": evidence["checked_at"].combine_chunks(),
         "source": constant(SOURCE_LOCAL, len(codes)),
+        "metadata": pa.DictionaryArray.from_arrays(
+            pa.array(metadata_codes), pa.array(texts, pa.string())
+        ),
+        **decision_columns(decisions, codes),
     }
-    arrays = [evidence["domain"].combine_chunks()]
-    arrays += [
-        made[name] if name in made else evidence[name].combine_chunks()
-        for name in ANSWERS.names[1:]
-    ]
-    return pa.table(arrays, schema=ANSWERS)
+    return pa.table([columns[name] for name in ANSWERS.names], schema=ANSWERS)
 
 
-def distinct_rows(
-    columns: Mapping[str, Sequence[Any]], names: Sequence[str]
-) -> tuple[list[int], Codes]:
-    """The first row of each combination of values in some columns, and for each row the number of its combination."""
+def distinct_rows(table: pa.Table, names: Sequence[str]) -> tuple[list[dict[str, Any]], Codes]:
+    """The first row of each combination of values in some columns, and for each row its number."""
+    values = [table[name].to_pylist() for name in names]
     numbers: dict[tuple[Any, ...], int] = {}
     first: list[int] = []
-    codes: Codes = np.zeros(len(columns[names[0]]), np.int32)
-    for at, key in enumerate(zip(*(columns[name] for name in names), strict=True)):
+    codes: Codes = np.zeros(len(table), np.int32)
+    for row, key in enumerate(zip(*values, strict=True)):
         if key not in numbers:
             numbers[key] = len(first)
-            first.append(at)
-        codes[at] = numbers[key]
-    return first, codes
+            first.append(row)
+        codes[row] = numbers[key]
+    rows: list[dict[str, Any]] = table.take(pa.array(first, pa.int64())).to_pylist()
+    return rows, codes
 
 
 def organisations_of(exchanges: str) -> tuple[str, ...]:
     """The organisations of a domain's exchanges, in order, each once."""
-    return tuple(
-        dict.fromkeys(
-            registered_domain(each.partition(" ")[2]) for each in exchanges.split(";") if each
-        )
-    )
+    names: dict[str, None] = {}
+    for text in filter(None, exchanges.split(";")):
+        _, _, host = text.partition(" ")
+        names[registered_domain(host)] = None
+    return tuple(names)
 
 
 def add_owners(observed: pa.Table, evidence: pa.Table, routing: Routing) -> tuple[pa.Table, Shards]:
-    """Addresses with the evidence about their domain, and for each the shard of the owner of its exchanges."""
+    """Addresses with the evidence about their domain, and the shard that asks its exchanges."""
     evidence = evidence.combine_chunks()
-    at = pc.index_in(
-        observed["domain"].combine_chunks(), value_set=evidence["domain"].combine_chunks()
-    )
+    known = evidence["domain"].combine_chunks()
+    index = pc.index_in(observed["domain"].combine_chunks(), value_set=known)
     exchanges = evidence["exchanges"].combine_chunks().dictionary_encode()
-    owners = [next(iter(organisations_of(text)), "") for text in exchanges.dictionary.to_pylist()]
+    owners = []
+    for text in exchanges.dictionary.to_pylist():
+        owners.append(next(iter(organisations_of(text)), ""))
     by_text = routing.shard_of(pa.array(owners, pa.string()))
     for name in ("outcome", "exchanges", "message"):
-        observed = observed.append_column(name, evidence[name].combine_chunks().take(at))
-    return observed, by_text[exchanges.indices.take(at).to_numpy()]
+        observed = observed.append_column(name, evidence[name].combine_chunks().take(index))
+    return observed, by_text[exchanges.indices.take(index).to_numpy()]
 
 
 def shard_of(names: pa.StringArray, shards: int) -> Shards:
@@ -420,10 +428,10 @@ def shard_of(names: pa.StringArray, shards: int) -> Shards:
     >>> shard_of(pa.array(["gmail.com", "web.de", "gmail.com"]), 4).tolist()
     [3, 1, 3]
     """
-    found = names.dictionary_encode()
-    octets = found.dictionary.cast(pa.binary()).to_pylist()
+    distinct = names.dictionary_encode()
+    octets = distinct.dictionary.cast(pa.binary()).to_pylist()
     hashes = np.fromiter(map(zlib.crc32, octets), np.int64, len(octets))
-    shards_of_names: Shards = hashes[found.indices.to_numpy()] % shards
+    shards_of_names: Shards = hashes[distinct.indices.to_numpy()] % shards
     return shards_of_names
 
 
@@ -431,7 +439,9 @@ def sum_counts(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """The counts of partitions added up, and their notices, each once."""
     total: dict[str, Any] = {**dict.fromkeys(COUNTS, 0), "notices": []}
     for counts in parts:
-        total["notices"] += [each for each in counts["notices"] if each not in total["notices"]]
+        for notice in counts["notices"]:
+            if notice not in total["notices"]:
+                total["notices"].append(notice)
         for name in COUNTS:
             total[name] += counts[name]
     return total

@@ -1,6 +1,16 @@
 """`LocalBackend`: verification on this machine, of one address (`check`) or of a batch (`verify`).
 
-Both use the same steps in the same order: syntax, lists, DNS, blacklists, SMTP, and `verdicts.settle`.
+Both use the same steps in the same order: syntax, lists, DNS, blacklists, SMTP, and
+`verdicts.settle`.
+
+    check("Ada@web.de")
+    -> Evidence(syntax, flags, dns, blacklist, mailbox) -> settle -> Verification
+    verify(Batch)
+    -> ObservedBatch (`batch.py`) -> rows as they settle: `regex` at once, for `mx` by the stage of
+       `domains.py`, for `smtp` by that of `smtp/stage.py`
+
+Where a change goes: a setting, `model/settings.py`; a flag by a list, `checks/lists` and
+`batch.py`; how domains are looked up together, `domains.py`.
 """
 
 from __future__ import annotations
@@ -9,11 +19,12 @@ import asyncio
 import inspect
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Hashable, Sequence
+import warnings
+from collections.abc import AsyncIterator, Callable, Collection, Hashable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import lru_cache
+from difflib import get_close_matches
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -26,7 +37,14 @@ from ..checks.syntax.address import observe_syntax
 from ..errors import BackendError, SettingsError
 from ..loop import run_sync
 from ..model.evidence import Evidence, Flags
-from ..model.settings import Lists, LocalOptions, LocalSettings, options_of
+from ..model.settings import (
+    FUTURE_CONSTANTS,
+    Lists,
+    LocalOptions,
+    LocalSettings,
+    constant_notice,
+    options_of,
+)
 from ..model.table import SOURCE_LOCAL
 from ..model.verification import Verification
 from ..model.words import ValidationType
@@ -51,22 +69,16 @@ def iso_timestamp(seconds: float | None = None) -> str:
     """A time, the present one by default, as ISO 8601 with offset."""
     if seconds is not None:
         return datetime.fromtimestamp(seconds, UTC).isoformat()
-    second, microseconds = divmod(time.time_ns() // 1000, 1_000_000)
-    return f"{iso_second(second)}.{microseconds:06d}+00:00"
+    return utc_now().isoformat(timespec="microseconds")
 
 
-@lru_cache(maxsize=2)
-def iso_second(second: int) -> str:
-    """A second of UTC without its offset; `isoformat` takes longer than to encode a verification."""
-    return datetime.fromtimestamp(second, UTC).replace(tzinfo=None).isoformat()
-
-
-def keyword_only(signature: inspect.Signature) -> inspect.Signature:
-    """The same signature with keyword-only parameters."""
-    only = [
-        each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in signature.parameters.values()
-    ]
-    return signature.replace(parameters=only, return_annotation=inspect.Signature.empty)
+def shown_signature() -> inspect.Signature:
+    """The settings as keyword-only parameters, without those that are deprecated."""
+    parameters = []
+    for parameter in inspect.signature(LocalSettings).parameters.values():
+        if parameter.name not in FUTURE_CONSTANTS:
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+    return inspect.Signature(parameters)
 
 
 # The settings that can change the answer for an address; the others are limits and time-outs.
@@ -80,11 +92,20 @@ ANSWER_SETTINGS = (
 )
 
 
+def check_names(names: Iterable[str]) -> None:
+    """Raise for a setting that does not exist; the message has the nearest one."""
+    for name in names:
+        if name not in LocalSettings.__dataclass_fields__:
+            close = get_close_matches(name, LocalSettings.__dataclass_fields__, 1)
+            hint = f" (did you mean {close[0]!r}?)" if close else ""
+            raise SettingsError(f"LocalBackend has no setting {name!r}{hint}")
+
+
 def rebuild(
-    kind: type[LocalBackend], clock: Callable[[], datetime], settings: dict[str, Any]
+    kind: type[LocalBackend], clock: Callable[[], datetime], settings: LocalSettings
 ) -> LocalBackend:
     """Unpickle a backend."""
-    return kind(clock=clock, **settings)
+    return kind.from_settings(settings, clock=clock)
 
 
 @dataclass(slots=True)
@@ -101,7 +122,8 @@ class ListCache:
     """The loaded lists; looking for changed files costs more than a whole ``regex`` check."""
 
     def __init__(self, settings: Lists, *, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._settings, self._monotonic = settings, monotonic
+        self._settings = settings
+        self._monotonic = monotonic
         self._loaded: LoadedLists | None = None
         self._stale_at = 0.0
 
@@ -109,7 +131,8 @@ class ListCache:
         """The lists, at most `LISTS_MAX_AGE` old."""
         now = self._monotonic()
         if self._loaded is None or now >= self._stale_at:
-            self._loaded, self._stale_at = load_lists(self._settings), now + LISTS_MAX_AGE
+            self._loaded = load_lists(self._settings)
+            self._stale_at = now + LISTS_MAX_AGE
         return self._loaded
 
 
@@ -138,26 +161,49 @@ class LocalBackend:
     Examples
     --------
     >>> import mailverdict as mv
-    >>> with mv.LocalBackend(resolver="127.0.0.1:5353", dns_timeout=2) as backend:
+    >>> with mv.LocalBackend(resolver="127.0.0.1:5353", deadline="2min") as backend:
     ...     mv.check("ada@example.org", validation_type="regex", backend=backend).result
     'valid'
     """
 
-    __signature__ = keyword_only(inspect.signature(LocalSettings))
+    __signature__ = shown_signature()
     source = SOURCE_LOCAL
 
     def __init__(
         self, *, clock: Callable[[], datetime] = utc_now, **settings: Unpack[LocalOptions]
     ) -> None:
-        for name in settings.keys() - LocalSettings.__dataclass_fields__.keys():
-            from difflib import get_close_matches  # noqa: PLC0415 - only a wrong name needs it
+        check_names(settings)
+        for name in FUTURE_CONSTANTS:
+            if name in settings:
+                notice = constant_notice(f"LocalBackend({name}=...)", name)
+                warnings.warn(notice, FutureWarning, stacklevel=2)
+        # It converts durations and networks.
+        self._set_up(LocalSettings(**settings), clock)  # type: ignore[arg-type]
 
-            close = get_close_matches(name, LocalSettings.__dataclass_fields__, 1)
-            raise SettingsError(
-                f"LocalBackend has no setting {name!r}"
-                + (f" (did you mean {close[0]!r}?)" if close else "")
-            )
-        self.settings = LocalSettings(**settings)  # type: ignore[arg-type]  # it converts durations and networks
+    @classmethod
+    def from_settings(
+        cls, settings: LocalSettings, *, clock: Callable[[], datetime] = utc_now
+    ) -> Self:
+        """Make a backend from settings that were checked before.
+
+        Parameters
+        ----------
+        settings : LocalSettings
+            All settings.
+        clock : callable
+            Gives the time of an answer.
+
+        Returns
+        -------
+        LocalBackend
+            The backend.
+        """
+        backend = cls.__new__(cls)
+        backend._set_up(settings, clock)
+        return backend
+
+    def _set_up(self, settings: LocalSettings, clock: Callable[[], datetime]) -> None:
+        self.settings = settings
         self.clock = clock
         self._domains: DomainStage | None = None
         self._mailboxes: MailboxStage | None = None
@@ -168,10 +214,12 @@ class LocalBackend:
 
     def __repr__(self) -> str:
         """Show the settings that differ from the defaults."""
-        default = LocalSettings()
-        names = LocalSettings.__dataclass_fields__
-        changed = [n for n in names if getattr(self.settings, n) != getattr(default, n)]
-        return f"LocalBackend({', '.join(f'{n}={getattr(self.settings, n)!r}' for n in changed)})"
+        defaults = options_of(LocalSettings())
+        changed = []
+        for name, value in options_of(self.settings).items():
+            if value != defaults[name]:
+                changed.append(f"{name}={value!r}")
+        return f"LocalBackend({', '.join(changed)})"
 
     @property
     def domains(self) -> DomainStage:
@@ -211,19 +259,23 @@ class LocalBackend:
 
     def settings_digest(self) -> str:
         """Empty for the defaults."""
-        options, defaults = options_of(self.settings), options_of(LocalSettings())
-        changed = {
-            name: options[name] for name in ANSWER_SETTINGS if options[name] != defaults[name]
-        }
+        options = options_of(self.settings)
+        defaults = options_of(LocalSettings())
+        changed = {}
+        for name in ANSWER_SETTINGS:
+            if options[name] != defaults[name]:
+                changed[name] = options[name]
+        if not changed:
+            return ""
         if "lists" in changed:  # files may change while their paths stay
             changed["lists"] = load_lists(self.settings.lists).version
-        return f"#{sha256(repr(changed).encode()).hexdigest()[:12]}" if changed else ""
+        return f"#{sha256(repr(changed).encode()).hexdigest()[:12]}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the settings, without sockets and caches."""
-        return rebuild, (type(self), self.clock, options_of(self.settings))
+        return rebuild, (type(self), self.clock, self.settings)
 
-    # --- one address --------------------------------------------------------------------------------
+    # --- one address -------------------------------------------------------------------------
 
     async def check(
         self,
@@ -242,7 +294,8 @@ class LocalBackend:
         validation_type : {"smtp", "mx", "mx_blacklist", "regex"}, default "smtp"
             As in `mailverdict.verify`. A greylisted address is not tried again.
         client : hashable, optional
-            For whom: the clients of a backend get their SMTP sessions in turn. Without it, for itself.
+            For whom: the clients of a backend get their SMTP sessions in turn. Without it, for
+            itself.
         record : CheckRecord, optional
             Filled with what was observed.
 
@@ -253,11 +306,7 @@ class LocalBackend:
         """
         self._require_open()
         email = email.strip()
-        kind = (
-            validation_type
-            if isinstance(validation_type, ValidationType)
-            else ValidationType(validation_type)
-        )
+        kind = ValidationType(validation_type)
         lists = self._lists.current()
         syntax = observe_syntax(email)
         flags = lists.flags(syntax.local, syntax.ascii_domain) if syntax.ok else Flags()
@@ -267,15 +316,13 @@ class LocalBackend:
         decision = settle(kind, evidence)
         if record is not None:
             record.evidence, record.decision = evidence, decision
-        validated_at = iso_timestamp() if self.clock is utc_now else self.clock().isoformat()
-        metadata = {
-            **evidence_metadata(evidence),
-            "lists": lists.version,
-            "validated_at": validated_at,
-        }
+        metadata = evidence_metadata(evidence)
+        metadata["lists"] = lists.version
+        metadata["validated_at"] = self.clock().isoformat()
         if syntax.ok and syntax.normalized != email:
             metadata["normalized"] = syntax.normalized
-        if syntax.ok and (meant := suggest_domain(syntax.ascii_domain)):
+        meant = suggest_domain(syntax.ascii_domain) if syntax.ok else None
+        if meant:
             metadata["suggestion"] = f"{syntax.local}@{meant}"
         if not email.isascii():  # a lone surrogate could not be encoded
             email = email.encode("utf-8", "backslashreplace").decode()
@@ -293,12 +340,11 @@ class LocalBackend:
             record.notices += self.domains.take_notices()
         mailbox = None
         if kind is ValidationType.SMTP and dns.exchanges:
-            mailbox = await self.mailboxes.ask_one(
-                syntax, dns, client, None if record is None else record.transcript
-            )
+            transcript = None if record is None else record.transcript
+            mailbox = await self.mailboxes.ask_one(syntax, dns, client, transcript)
         return evidence._replace(dns=dns, blacklist=blacklist, mailbox=mailbox)
 
-    # --- a batch ------------------------------------------------------------------------------------
+    # --- a batch -----------------------------------------------------------------------------
 
     async def verify(self, batch: Batch, in_flight: Sequence[Job] = ()) -> AsyncIterator[Event]:
         """Verify a batch; rows come as they settle, in any order (`Settled.positions`)."""
@@ -308,19 +354,18 @@ class LocalBackend:
             batch.addresses, batch.syntax, batch.fields, lenient=batch.lenient
         )
         if validation_type is ValidationType.REGEX:
-            yield Settled(await asyncio.to_thread(observed.regex_rows, self.clock(), batch.fields))
+            rows = await asyncio.to_thread(observed.regex_rows, self.clock(), batch.fields)
+            yield Settled(rows)
             return
         if len(observed.domains):
             await self.domains.require_resolver()
         positions, rows = observed.malformed_rows(validation_type, self.clock())
         if len(positions):
             yield Settled(rows, positions=positions)
-        is_smtp = validation_type is ValidationType.SMTP
-        stage = (
-            self.mailboxes.settle(observed, self.clock, batch.clients)
-            if is_smtp
-            else self.domains.settle(observed, validation_type, self.clock)
-        )
+        if validation_type is ValidationType.SMTP:
+            stage = self.mailboxes.settle(observed, self.clock, batch.clients)
+        else:
+            stage = self.domains.settle(observed, validation_type, self.clock)
         async with aclosing(stage) as events:
             async for event in events:
                 yield event
@@ -339,7 +384,7 @@ class LocalBackend:
             observe_batch, addresses, lists, syntax, fields, lenient=lenient
         )
 
-    # --- closing ------------------------------------------------------------------------------------
+    # --- closing -----------------------------------------------------------------------------
 
     def close(self) -> None:
         """Close the sockets. Using the backend afterwards raises `BackendError`."""

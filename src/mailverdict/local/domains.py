@@ -1,4 +1,10 @@
-"""The DNS stage of the local backend: each unique domain is looked up once; rows are settled as answers come."""
+"""The DNS stage of the local backend: each domain is looked up once; rows settle as answers come.
+
+domains   0 web.de   1 gone.example
+observe   (1, NXDOMAIN, None), (0, MX mx.web.de, None)    in the order of the answers
+groups    about five a second, at most 2,000 domains each
+Settled   positions of the rows of these domains (`DomainRows`), and their rows
+"""
 
 from __future__ import annotations
 
@@ -19,9 +25,8 @@ from ..model.settings import LocalSettings
 from ..model.words import ValidationType
 from .batch import ObservedBatch, Positions
 
-FLUSH_DOMAINS = (
-    2000  # domains per event: few enough for a smooth progress bar, enough for columnar speed
-)
+# Domains per event: few enough for a smooth progress bar, enough for columnar speed.
+FLUSH_DOMAINS = 2000
 FLUSH_SECONDS = 0.2  # or after this time, so that the answers of a slow resolver appear
 Seen = tuple[int, DomainEvidence, BlacklistEvidence | None]
 
@@ -32,30 +37,33 @@ class DomainRows:
     def __init__(self, codes: Codes, domains: int) -> None:
         self.order: Positions = np.argsort(codes, kind="stable").astype(np.int64)
         bounds = np.searchsorted(codes[self.order], np.arange(domains + 1))
-        self.starts, self.ends = bounds[:-1], bounds[1:]
+        self.starts = bounds[:-1]
+        self.ends = bounds[1:]
 
     def of(self, wanted: Sequence[int]) -> tuple[Positions, Codes]:
         """Positions of the rows of some domains, and for each the index into `wanted`."""
+        if not wanted:
+            return np.empty(0, np.int64), np.empty(0, np.int32)
         spans = [self.order[self.starts[code] : self.ends[code]] for code in wanted]
-        codes = np.repeat(np.arange(len(wanted), dtype=np.int32), [len(span) for span in spans])
-        return np.concatenate(spans) if spans else np.empty(0, np.int64), codes
+        sizes = [len(span) for span in spans]
+        codes = np.repeat(np.arange(len(wanted), dtype=np.int32), sizes)
+        return np.concatenate(spans), codes
 
 
 class DomainStage:
-    """Looks up domains and, for `mx_blacklist`, their mail servers on blacklists; settles rows by domain."""
+    """Looks up domains and, for `mx_blacklist`, their mail servers on blacklists."""
 
     def __init__(self, settings: LocalSettings) -> None:
         self.settings = settings
         self.resolver = Resolver(settings)
-        self.shown = (
-            "the system's DNS resolver"
-            if settings.resolver is None
-            else f"the resolver {settings.resolver}"
-        )
-        self.self_test = (
-            ResolverTest(self.resolver, shown=self.shown) if settings.resolver_check else None
-        )
-        self.observer: Resolver | ResolverTest = self.self_test or self.resolver
+        self.shown = "the system's DNS resolver"
+        if settings.resolver is not None:
+            self.shown = f"the resolver {settings.resolver}"
+        self.observer: Resolver | ResolverTest = self.resolver
+        self.self_test: ResolverTest | None = None
+        if settings.resolver_check:
+            self.self_test = ResolverTest(self.resolver, shown=self.shown)
+            self.observer = self.self_test
 
     @cached_property
     def blacklist(self) -> BlacklistCheck:
@@ -68,12 +76,17 @@ class DomainStage:
             await self.self_test.require()
 
     def take_notices(self) -> list[str]:
-        """What a user must know about the resolver and the blacklists; the latter is returned once."""
-        found = [] if self.self_test is None else self.self_test.notices()
+        """What a user must know about the resolver and the blacklists.
+
+        The latter is returned once.
+        """
+        notices = []
+        if self.self_test is not None:
+            notices += self.self_test.notices()
         if "blacklist" in vars(self):
-            found += self.blacklist.notices
+            notices += self.blacklist.notices
             self.blacklist.notices.clear()
-        return found
+        return notices
 
     async def settle(
         self, batch: ObservedBatch, validation_type: ValidationType, clock: Callable[[], datetime]
@@ -94,18 +107,16 @@ class DomainStage:
         now: datetime,
     ) -> Settled:
         """Settle the rows of some domains."""
-        evidence = [
-            Evidence(SyntaxEvidence(ok=True), dns, blacklist) for _, dns, blacklist in group
-        ]
+        syntax = SyntaxEvidence(ok=True)
+        evidence = [Evidence(syntax, dns, blacklist) for _, dns, blacklist in group]
         positions, codes = rows.of([code for code, _, _ in group])
-        return Settled(
-            batch.result_rows(validation_type, positions, codes, evidence, now), positions=positions
-        )
+        table = batch.result_rows(validation_type, positions, codes, evidence, now)
+        return Settled(table, positions=positions)
 
     async def observe(
         self, domains: Sequence[str], validation_type: ValidationType
     ) -> AsyncIterator[Seen]:
-        """What the DNS and, for `mx_blacklist`, the blacklists say about each domain, in the order of the answers."""
+        """What DNS and, for `mx_blacklist`, blacklists say about each domain, as answers come."""
         if validation_type is not ValidationType.MX_BLACKLIST:
             async for code, dns in self.observer.observe_domains(domains):
                 yield code, dns, None
@@ -114,7 +125,7 @@ class DomainStage:
             yield seen
 
     async def observe_listed(self, domains: Sequence[str]) -> AsyncIterator[Seen]:
-        """The same with the blacklists, asked for each domain as soon as its exchanges are known."""
+        """The same with the blacklists, asked as soon as the exchanges of a domain are known."""
         tasks: set[asyncio.Task[Seen]] = set()
         try:
             async for code, dns in self.observer.observe_domains(domains):
@@ -131,7 +142,10 @@ class DomainStage:
 
     async def look_up(self, code: int, dns: DomainEvidence) -> Seen:
         """Add what the blacklists say about one domain's exchanges."""
-        return code, dns, await self.blacklist.observe(dns) if dns.exchanges else None
+        blacklist = None
+        if dns.exchanges:
+            blacklist = await self.blacklist.observe(dns)
+        return code, dns, blacklist
 
     async def observe_one(
         self, domain: str, validation_type: ValidationType
@@ -149,7 +163,7 @@ class DomainStage:
 
 
 async def gather_groups(stream: AsyncIterator[Seen]) -> AsyncIterator[list[Seen]]:
-    """Collect a stream into groups by size or time, so that a slow domain does not delay the others."""
+    """Collect a stream into groups by size or time, so that a slow domain delays no other."""
     group: list[Seen] = []
     following = asyncio.ensure_future(anext(stream, None))
     try:

@@ -1,4 +1,10 @@
-"""Screening: what is settled on this machine before a service with a quota is asked."""
+"""Screening: what is settled on this machine before a service with a quota is asked.
+
+ada@@web.de         malformed             invalid, and never submitted
+ada@my_firm.de      `lenient` accepts it  unknown (`unusual_form`): a service would refuse it
+ada@gone.example    no mail servers       invalid with `screen="mx"`
+ada@web.de          stays for the backend; its row gets suggestion and normal form (`fill`)
+"""
 
 from __future__ import annotations
 
@@ -20,7 +26,10 @@ from .domains import DomainRows, gather_groups
 
 
 class Screener:
-    """Settles malformed addresses and, on request, domains without mail servers; adds suggestions to the other rows."""
+    """Settles malformed addresses and, on request, domains without mail servers.
+
+    It adds suggestions to the other rows.
+    """
 
     def __init__(
         self,
@@ -44,19 +53,20 @@ class Screener:
     async def settle(
         self, addresses: pa.StringArray, positions: Positions, validation_type: ValidationType
     ) -> AsyncIterator[Event]:
-        """Yield rows that are settled here; `positions` (ascending) are those of the addresses in the column."""
+        """Yield rows that are settled here; `positions` (ascending) are those in the column."""
         self.batch = batch = await self.backend.observe_batch(addresses, lenient=self.lenient)
         self.seen_at = positions
         try:
             if self.with_dns and len(batch.domains):
                 await self.backend.domains.require_resolver()
-            found, rows = batch.malformed_rows(validation_type, self.clock())
-            if len(found):
-                yield Settled(rows, positions=found)
+            malformed, rows = batch.malformed_rows(validation_type, self.clock())
+            if len(malformed):
+                yield Settled(rows, positions=malformed)
             if self.lenient and self.for_service:
                 odd = self.odd_positions(batch)
                 if len(odd):
-                    yield Settled(self.odd_rows(batch, odd, validation_type), positions=odd)
+                    rows = self.odd_rows(batch, odd, validation_type)
+                    yield Settled(rows, positions=odd)
             if self.with_dns:
                 async for event in self.settle_domains(batch, validation_type):
                     yield event
@@ -97,7 +107,11 @@ class Screener:
         stage = self.backend.domains
         rows = DomainRows(batch.domain_codes(), len(batch.domains))
         async for group in gather_groups(stage.observe(batch.domain_names(), ValidationType.MX)):
-            dead = [seen for seen in group if seen[1].is_undeliverable]
+            dead = []
+            for seen in group:
+                _, dns, _ = seen
+                if dns.is_undeliverable:
+                    dead.append(seen)
             if dead:
                 yield stage.settle_group(batch, validation_type, rows, dead, self.clock())
         for notice in stage.take_notices():
@@ -107,14 +121,13 @@ class Screener:
         """Add suggestion and normal form to a service's rows, which do not have them."""
         if self.batch is None or not len(self.seen_at):
             return rows
-        at = np.searchsorted(self.seen_at, positions).clip(max=len(self.seen_at) - 1)
-        index = pa.array(np.where(self.seen_at[at] == positions, at, -1))
-        index = pc.if_else(pc.less(index, 0), pa.scalar(None, pa.int64()), index)
+        nearest = np.searchsorted(self.seen_at, positions).clip(max=len(self.seen_at) - 1)
+        is_other = self.seen_at[nearest] != positions
+        index = pa.array(nearest, pa.int64(), mask=is_other)  # null: it was not seen here
         seen = self.batch.rows.take(index)
         known = {"suggestion": self.batch.suggestions(seen), "normalized": normal_forms(seen)}
         for name, values in known.items():
             column = pc.coalesce(rows[name].combine_chunks(), values)
-            rows = rows.set_column(
-                rows.schema.get_field_index(name), rows.schema.field(name), column
-            )
+            position = rows.schema.get_field_index(name)
+            rows = rows.set_column(position, rows.schema.field(name), column)
         return rows

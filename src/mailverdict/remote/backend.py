@@ -82,9 +82,9 @@ class RemoteBackend:
         addresses, or with what the journal remembers of this service. A number is that many
         addresses a second, whatever the service answers. None submits without a limit.
     ask_again : bool
-        Whether addresses that the service's limiter (``rate_limited``) or full queue (``throttled``)
-        refused are submitted again in the same run: at most twice each, after all others, and only
-        while quota is left. Each time costs one more unit.
+        Whether addresses that the service's limiter (``rate_limited``) or full queue
+        (``throttled``) refused are submitted again in the same run: at most twice each, after all
+        others, and only while quota is left. Each time costs one more unit.
 
     Raises
     ------

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from ..checks.smtp.protocol.session import Session
 from ..checks.smtp.protocol.steps import SessionEnd
 from ..checks.smtp.transport.driver import drive_session
-from ..local.backend import LocalBackend
+from ..local.backend import LocalBackend, check_names, utc_now
 from ..local.smtp.stage import MailboxStage
 from ..loop import run_sync
-from ..model.settings import Lists
+from ..model.settings import Lists, LocalSettings
 from .dns import DnsServer
 from .dns_table import DomainRecords
 from .examples import ADDRESSES, SPAMTRAP_DOMAIN, Example
@@ -204,7 +204,10 @@ class World:
             "helo_name": CLIENT,
             "lists": Lists(spamtrap=(SPAMTRAP_DOMAIN,)),
         }
-        backend = SandboxBackend(**{**own, **self.settings, **settings})
+        wanted = {**own, **self.settings, **settings}
+        clock = wanted.pop("clock", utc_now)
+        check_names(wanted)
+        backend = SandboxBackend.from_settings(LocalSettings(**wanted), clock=clock)
         backend.ports = self.smtp.ports
         return backend
 

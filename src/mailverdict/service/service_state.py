@@ -22,7 +22,6 @@ from ..contract.envelope import JobStatus
 from ..errors import BackendError
 from ..local.backend import LocalBackend
 from ..local.smtp import stage as _  # noqa: F401 - now, and not in the event loop by the first check of a mailbox
-from ..model.settings import options_of
 from ..model.verification import Verification, parse_payload
 from ..model.words import Reason, ValidationType
 from .engine import (
@@ -298,5 +297,5 @@ def make_engine(settings: ServiceSettings, backend: Backend | None) -> Verificat
 
     It asks greylisted addresses once: a job gets its second attempt later (`JobOutcome`), so that nobody waits for it.
     """
-    made = backend or LocalBackend(**options_of(replace(settings.local, retry_greylisted=0)))
+    made = backend or LocalBackend.from_settings(replace(settings.local, retry_greylisted=0))
     return VerificationEngine(made, check_timeout=settings.seconds("check_timeout"))

@@ -21,12 +21,14 @@ from ..contract.envelope import BULK_LIMIT
 from ..contract.revisions import Revision
 from ..errors import SettingsError
 from ..model.settings import (
+    FUTURE_CONSTANTS,
     Blacklist,
     Duration,
     Lists,
     LocalSettings,
     Network,
     Zone,
+    constant_notice,
     parse_duration,
     parse_networks,
 )
@@ -471,6 +473,8 @@ def from_environment(environ: Mapping[str, str] | None = None, **overrides: Any)
                 raise SettingsError(f"{variable}: {exc}") from exc
             except (KeyError, ValueError) as exc:
                 raise SettingsError(f"{variable}={text!r} cannot be read") from exc
+            if name in FUTURE_CONSTANTS:
+                LOG.warning("%s", constant_notice(variable, name))
         elif variable.startswith(PREFIX) and text and variable not in CLIENT_VARIABLES:
             LOG.warning("%s is not a setting of the service; it is ignored", variable)
     for name, value in overrides.items():

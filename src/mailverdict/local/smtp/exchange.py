@@ -8,9 +8,9 @@ of a domain is a `Probe`.
 
     Block(positions 4, 7, 9) -> Asked(ada@x.example) -> RCPT TO:<ada@x.example>
 
-        250 2.1.5 Ok           -> the run is told at once (`Run.on_answer`)
-        550 5.1.1 User unknown -> a `Missing`, told at the end of the session (`Run.on_missing`)
-        421, connection lost   -> queued again, or the run is told (`Run.on_broken_session`)
+        250 2.1.5 Ok           -> the run is told at once (`SmtpRun.on_answer`)
+        550 5.1.1 User unknown -> a `Missing`, told at the end of the session (`SmtpRun.on_missing`)
+        421, connection lost   -> queued again, or the run is told (`SmtpRun.on_broken_session`)
 
 Why a missing mailbox waits: where the last three answers or more are all "missing", the server may
 refuse everybody by now, as after too many unknown recipients. The session then asks one *witness*
@@ -18,7 +18,7 @@ last: the last address that the server accepted, else `postmaster`, which every 
 (RFC 5321 section 4.5.1). Unless that is accepted, none of these refusals counts.
 
 The exchange opens nothing itself; the clock and the jitter are parameters. It knows of a run what
-`Run` names.
+`SmtpRun` names.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ SURE = 3.5
 Client = Hashable  # for whom an address is asked: a client of a service, else the run itself
 
 
-class Run(Protocol):
+class SmtpRun(Protocol):
     """What an exchange knows of a run that asks it, and tells it; see `Recipients`."""
 
     is_closed: bool
@@ -170,7 +170,7 @@ class Route(NamedTuple):
 class Block(NamedTuple):
     """Addresses of one domain that were not asked yet."""
 
-    run: Run
+    run: SmtpRun
     client: Client
     route: Route
     code: int  # of the domain
@@ -183,7 +183,7 @@ class Block(NamedTuple):
 class Asked:
     """An address from its first question on."""
 
-    run: Run
+    run: SmtpRun
     client: Client
     route: Route
     code: int  # of its domain
@@ -206,7 +206,7 @@ class Probe:
     What it showed, and what waits for that.
     """
 
-    run: Run
+    run: SmtpRun
     client: Client  # of the first address that needs it
     exchange: SmtpExchange
     recipient: Recipient
@@ -311,7 +311,7 @@ class TurnQueue:
             yield from queue.first
             yield from queue.blocks
 
-    def remove(self, run: Run) -> None:
+    def remove(self, run: SmtpRun) -> None:
         """Remove what waits for a run."""
         for item in list(self.drain()):
             if item.run is not run:
@@ -379,7 +379,7 @@ class SmtpExchange(TurnQueue):
         self.operator = operator
         self.clock = clock
         self.sessions: set[OpenSession] = set()
-        self.runs: set[Run] = set()  # under way that use it
+        self.runs: set[SmtpRun] = set()  # under way that use it
         self.is_resolving = False
         self.not_before = 0.0  # clock reading before which no session is opened
         # Missing mailboxes that count once the server accepts or defers an address; it has accepted
@@ -850,7 +850,7 @@ class SmtpExchange(TurnQueue):
                 self.held.append(refusal)
                 refusal.asked.run.on_held(1)
 
-    def release(self, run: Run | None = None, doubt: Classification | None = None) -> int:
+    def release(self, run: SmtpRun | None = None, doubt: Classification | None = None) -> int:
         """Settle what is held, of one run or all; return how many these are."""
         released = []
         kept = []
@@ -865,7 +865,7 @@ class SmtpExchange(TurnQueue):
         self.settle_all(released, doubt)
         return len(released)
 
-    def end_hold(self, run: Run) -> int:
+    def end_hold(self, run: SmtpRun) -> int:
         """Settle what is held of a run that has nothing else left; return how many are unknown.
 
         They are missing, unless so many were refused that the server may refuse everybody.
@@ -877,7 +877,7 @@ class SmtpExchange(TurnQueue):
 
     # --- runs that end -----------------------------------------------------------------------
 
-    def leave(self, run: Run) -> None:
+    def leave(self, run: SmtpRun) -> None:
         """Forget a run that has ended."""
         if run.unsettled:
             self.remove(run)

@@ -32,7 +32,7 @@ from ...checks.smtp.transport.driver import SessionHandler, Transcript, drive_se
 from ...model.evidence import Classification
 from ...model.settings import LocalSettings
 from ...model.words import Reason
-from .exchange import Client, OpenSession, Run, SmtpExchange
+from .exchange import Client, OpenSession, SmtpExchange, SmtpRun
 
 KEPT_FOR = 600.0  # seconds for which further runs use what was observed of an exchange
 MAX_KEPT = 10_000  # exchanges; beyond that, half of those that no run uses are forgotten
@@ -111,7 +111,7 @@ class SmtpPool:
 
     # --- exchanges ---------------------------------------------------------------------------
 
-    def exchange(self, name: str, run: Run) -> SmtpExchange:
+    def exchange(self, name: str, run: SmtpRun) -> SmtpExchange:
         """An exchange for a run that begins to use it, with what was seen of it lately."""
         exchange = self.exchanges.pop(name, None)
         if exchange is None:
@@ -125,7 +125,7 @@ class SmtpPool:
         self.exchanges[name] = exchange
         return exchange
 
-    def leave(self, run: Run, exchanges: Collection[SmtpExchange]) -> list[asyncio.Task[None]]:
+    def leave(self, run: SmtpRun, exchanges: Collection[SmtpExchange]) -> list[asyncio.Task[None]]:
         """Forget a run that has ended, but not what it observed.
 
         Return the sessions that are cancelled.

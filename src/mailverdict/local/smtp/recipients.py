@@ -88,7 +88,7 @@ class Recipients:
 
     `results` gets each once, and `change` is set when there is something to look at.
 
-    The methods that `exchange.Run` names are called by the exchanges.
+    The methods that `exchange.SmtpRun` names are called by the exchanges.
     """
 
     def __init__(

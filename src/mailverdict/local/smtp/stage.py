@@ -117,7 +117,6 @@ class MailboxStage:
         is_column: bool = False,
     ) -> AsyncIterator[Recipients]:
         """A run; a single address is not asked again when greylisted, since its caller waits."""
-        assert isinstance(self.settings.retry_greylisted, float)
         wait = self.settings.retry_greylisted if is_column else 0.0
         pool = await self.find_pool(transcript)
         run = Recipients(pool, results, clients=clients, retry_greylisted=wait)
