@@ -1,9 +1,13 @@
-"""Events of services as JSON: one a line, arrays, pages of an API, and notifications inside an envelope.
+"""Events of services as JSON: one a line, arrays, pages of an API, notifications in an envelope.
 
-A document may hold many events, at any depth. An event is an object whose members, with those of the objects around
-it, fit a known layout: Amazon SES names the cause in one object and the recipients in a list inside it. A document without
-a known event is searched once more (`find_general`): an event is then the innermost object of a list that has an address
-of its own, with all members around it and below it.
+    {"bounce": {"bounceType": "Permanent", "bouncedRecipients": [{"emailAddress": "ada@web.de"}]}}
+    -> for each recipient {"bounce.bounceType": "Permanent", "emailAddress": "ada@web.de", ...}
+
+A document may hold many events, at any depth. An event is an object whose members, with those of
+the objects around it, fit a known layout: Amazon SES names the cause in one object and the
+recipients in a list inside it. A document without a known event is searched once more
+(`find_general`): an event is then the innermost object of a list that has an address of its own,
+with all members around it and below it.
 """
 
 from __future__ import annotations
@@ -20,15 +24,9 @@ from ..errors import InputError
 # Octets of one line, or of a document over several lines: read whole, it needs ten times that.
 MAX_DOCUMENT = 64 << 20
 MAX_MEMBERS = 500  # of an object with those around it, which each object inside it gets
-MAX_DEPTH = (
-    12  # of objects and lists: the envelope of Amazon SNS inside that of AWS Lambda has eight
-)
+MAX_DEPTH = 12  # of objects and lists: Amazon SNS inside the envelope of AWS Lambda has eight
 # Members of Amazon SNS, SQS and AWS Lambda that hold JSON as text.
-ENVELOPES = (
-    "Message",
-    "body",
-    "Body",
-)
+ENVELOPES = ("Message", "body", "Body")
 MAX_NAME = 200  # characters of a name or text in which a failure is looked for
 FAILURE = re.compile(r"bounc|complain|\bfail|undeliver|[45]\d\d [45]\.\d\.\d", re.IGNORECASE)
 DECODER = json.JSONDecoder()
@@ -48,10 +46,14 @@ def read_documents(octets: bytes, place: str) -> list[Any]:
 
 
 def texts_of(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file with their numbers, or the whole file if its first line is not a whole document."""
+    """The lines of a file with their numbers.
+
+    Or the whole file, if its first line is not a whole document.
+    """
     with path.open("rb") as file:
-        while (line := file.readline(MAX_DOCUMENT + 1)).isspace():
-            pass
+        line = file.readline(MAX_DOCUMENT + 1)
+        while line.isspace():
+            line = file.readline(MAX_DOCUMENT + 1)
         try:
             list(documents_in(line.decode("utf-8-sig")))
         except (ValueError, RecursionError):
@@ -59,42 +61,59 @@ def texts_of(path: Path) -> Iterator[tuple[int, bytes]]:
         number = 1
         while line:
             if len(line) > MAX_DOCUMENT:
-                raise InputError(
-                    f"{path}: more than {MAX_DOCUMENT >> 20} MiB in one document; give one event a line"
-                )
+                most = f"{MAX_DOCUMENT >> 20} MiB"
+                message = f"{path}: more than {most} in one document; give one event a line"
+                raise InputError(message)
             yield number, line
-            number, line = number + 1, file.readline(MAX_DOCUMENT + 1)
+            number += 1
+            line = file.readline(MAX_DOCUMENT + 1)
 
 
 def documents_in(text: str) -> Iterator[Any]:
-    """The documents of a text, which may follow each other without a line end, as Amazon Data Firehose writes them."""
-    at = 0
-    while at < len(text):
-        if text[at].isspace():
-            at += 1
+    """The documents of a text, which may follow each other without a line end.
+
+    Amazon Data Firehose writes them so.
+    """
+    place = 0
+    while place < len(text):
+        if text[place].isspace():
+            place += 1
         else:
-            document, at = DECODER.raw_decode(text, at)
+            document, place = DECODER.raw_decode(text, place)
             yield document
 
 
 def find_general(
     value: Any, around: Mapping[str, Any], is_address: IsAddress, depth: int = 0, path: str = ""
 ) -> list[Mapping[str, Any]]:
-    """The objects of a document that have an address of their own, with the members around them and below them.
+    """The objects of a document that have an address of their own, with the members around them.
 
-    >>> event = {"type": "email.bounced", "data": {"to": ["ada@firm.example"], "bounce": {"type": "Permanent"}}}
+    Those below them count, too.
+
+    >>> data = {"to": ["ada@firm.example"], "bounce": {"type": "Permanent"}}
+    >>> event = {"type": "email.bounced", "data": data}
     >>> find_general(event, {}, lambda name: name.endswith("to"))
     [{'type': 'email.bounced', 'data.bounce.type': 'Permanent', 'data.to': 'ada@firm.example'}]
     """
     if depth > MAX_DEPTH:
         return []
+    if isinstance(value, dict):
+        return find_in_object(value, around, is_address, depth, path)
+    events: list[Mapping[str, Any]] = []
     if isinstance(value, list):
-        events: list[Mapping[str, Any]] = []
         for item in value:
             events += find_general(item, around, is_address, depth + 1, path)
-        return events
-    if not isinstance(value, dict):
-        return []
+    return events
+
+
+def find_in_object(
+    value: Mapping[str, Any],
+    around: Mapping[str, Any],
+    is_address: IsAddress,
+    depth: int,
+    path: str,
+) -> list[Mapping[str, Any]]:
+    """The same of an object: those inside it, or else itself."""
     members: dict[str, Any] = {}
     lists: list[tuple[str, list[Any]]] = []
     collect_members(value, path, members, lists, depth)
@@ -104,13 +123,13 @@ def find_general(
     inner: list[Mapping[str, Any]] = []
     for name, items in lists:
         objects = [item for item in items if isinstance(item, dict)]
-        found = find_general(objects, event, is_address, depth + 1, f"{name}.")
-        inner += found
-        if objects and not found:  # attempts, of which the last one counts
+        events = find_general(objects, event, is_address, depth + 1, f"{name}.")
+        inner += events
+        if objects and not events:  # attempts, of which the last one counts
             collect_members(objects[-1], f"{name}.", event, [], depth + 1)
     for name, items in lists:
         for item in items:
-            if isinstance(item, str) and "@" in item and is_address(name):
+            if is_recipient(name, item, is_address):
                 inner.append({**event, name: item})
     for name, text in members.items():
         if name.rpartition(".")[2] in ENVELOPES and is_json(text):
@@ -120,10 +139,13 @@ def find_general(
                     inner += find_general(document, event, is_address, depth + 1)
     if inner:
         return inner
-    has_address = any(
-        isinstance(text, str) and "@" in text and is_address(name) for name, text in members.items()
-    )
-    return [event] if has_address else []
+    if any(is_recipient(name, text, is_address) for name, text in members.items()):
+        return [event]
+    return []
+
+
+def is_recipient(name: str, text: object, is_address: IsAddress) -> bool:
+    return isinstance(text, str) and "@" in text and is_address(name)
 
 
 def collect_members(
@@ -133,7 +155,7 @@ def collect_members(
     lists: list[tuple[str, list[Any]]],
     depth: int,
 ) -> None:
-    """The plain members of an object and of those inside it, and the lists in them, by their names with dots."""
+    """The plain members of an object and of those inside it, and the lists, by names with dots."""
     for name, inner in value.items():
         if len(members) + len(lists) > MAX_MEMBERS or depth > MAX_DEPTH:
             return
@@ -173,9 +195,10 @@ def first_document(text: str) -> Any:
     """
     start = text.lstrip("\ufeff \r\n\t")
     try:
-        return DECODER.raw_decode(start)[0]
+        document, _ = DECODER.raw_decode(start)
     except ValueError:
-        return DECODER.raw_decode(start.replace("!\n ", ""))[0]
+        document, _ = DECODER.raw_decode(start.replace("!\n ", ""))
+    return document
 
 
 def events_in(
@@ -185,32 +208,47 @@ def events_in(
     depth: int = 0,
     unfit: list[tuple[Any, Mapping[str, Any]]] | None = None,
 ) -> list[Event]:
-    """The events in a value; empty if there are none. In a list with events, whatever has none counts as None.
+    """The events in a value; empty if there are none.
 
-    What counts as None is added to `unfit`, with the members around it.
+    In a list with events, whatever has none counts as None; it is added to `unfit`, with the
+    members around it.
     """
     if depth > MAX_DEPTH:
         return []
     if isinstance(value, list):
-        found = [events_in(each, around, fits, depth + 1, unfit) for each in value]
-        if not any(found):
-            return []
-        if unfit is not None:
-            unfit += [
-                (item, around) for item, events in zip(value, found, strict=True) if not events
-            ]
-        return [event for events in found for event in events or [None]]
-    event = {**around, **members_of(value)} if isinstance(value, dict) else {**around}
+        return events_in_list(value, around, fits, depth, unfit)
+    event = dict(around)
+    if isinstance(value, dict):
+        event |= members_of(value)
     if len(event) > MAX_MEMBERS:
         return []
     if fits(tuple(event)):
         return [event]
-    inner = value.items() if isinstance(value, dict) else ()
-    return [
-        each
-        for name, child in inner
-        for each in events_of_member(name, child, event, fits, depth, unfit)
-    ]
+    if not isinstance(value, dict):
+        return []
+    events: list[Event] = []
+    for name, child in value.items():
+        events += events_of_member(name, child, event, fits, depth, unfit)
+    return events
+
+
+def events_in_list(
+    items: list[Any],
+    around: Mapping[str, Any],
+    fits: Fits,
+    depth: int,
+    unfit: list[tuple[Any, Mapping[str, Any]]] | None,
+) -> list[Event]:
+    """The events in a list; None for an item that has none beside others that have."""
+    by_item = [events_in(item, around, fits, depth + 1, unfit) for item in items]
+    if not any(by_item):
+        return []
+    events: list[Event] = []
+    for item, of_item in zip(items, by_item, strict=True):
+        events += of_item or [None]
+        if not of_item and unfit is not None:
+            unfit.append((item, around))
+    return events
 
 
 def events_of_member(
@@ -222,33 +260,33 @@ def events_of_member(
     unfit: list[tuple[Any, Mapping[str, Any]]] | None,
 ) -> list[Event]:
     """The events in a member of an object that is none itself."""
-    if isinstance(child, list) and all(isinstance(each, str) for each in child):
+    events: list[Event] = []
+    if isinstance(child, list) and all(isinstance(item, str) for item in child):
         # The recipients of a delivery of Amazon SES.
-        return [
-            found
-            for each in child
-            for found in events_in(each, {**event, name: each}, fits, depth + 1)
-        ]
+        for item in child:
+            events += events_in(item, {**event, name: item}, fits, depth + 1)
+        return events
     if isinstance(child, dict | list):
         return events_in(child, {**event, name: None}, fits, depth + 1, unfit)
-    if name in ENVELOPES and is_json(child):
-        with contextlib.suppress(ValueError):  # other text
-            return [
-                found
-                for document in documents_in(child)
-                for found in events_in(document, event, fits, depth + 1, unfit)
-            ]
-    return []
+    if name not in ENVELOPES or not is_json(child):
+        return []
+    try:
+        for document in documents_in(child):
+            events += events_in(document, event, fits, depth + 1, unfit)
+    except ValueError:  # other text
+        return []
+    return events
 
 
 def members_of(value: Mapping[str, Any]) -> dict[str, Any]:
     """The members of an object that are not objects or lists, and those of its inner objects."""
-    plain = {name: inner for name, inner in value.items() if not isinstance(inner, dict | list)}
+    plain = {}
+    below = {}
     for name, inner in value.items():
         if isinstance(inner, dict):
-            plain |= {
-                f"{name}.{each}": cell
-                for each, cell in inner.items()
-                if not isinstance(cell, dict | list)
-            }
-    return plain
+            for inner_name, cell in inner.items():
+                if not isinstance(cell, dict | list):
+                    below[f"{name}.{inner_name}"] = cell
+        elif not isinstance(inner, list):
+            plain[name] = inner
+    return {**plain, **below}

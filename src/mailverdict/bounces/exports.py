@@ -1,10 +1,17 @@
 """Rows of sending services: which layout they have, and what each says about its address.
 
-A row becomes a `Statement`: its words, status and reply as texts, of a known layout by its columns, else by the general
-reading (`general.py`). Its words have a meaning together (`words.py` knows each), and the reply is judged.
+    email             event   reason                        a row of SendGrid, by its columns
+    ada@web.de        bounce  550 5.1.1 User unknown
+    -> Statement(words=("bounce",), diagnostic="550 5.1.1 User unknown")
+    -> meaning "judge": the word does not say why -> judge the reply -> hard, mailbox_not_found
 
-The word *hard* of a service counts unless the reply beside it says that the sender was refused, or that the mailbox
-exists. Its word *soft* counts unless the reply is final and says that the mailbox or domain does not exist.
+A row becomes a `Statement`: its words, status and reply as texts, of a known layout by its columns,
+else by the general reading (`general.py`). Its words have a meaning together (`words.py` knows
+each), and the reply is judged.
+
+The word *hard* of a service counts unless the reply beside it says that the sender was refused, or
+that the mailbox exists. Its word *soft* counts unless the reply is final and says that the mailbox
+or domain does not exist.
 """
 
 from __future__ import annotations
@@ -47,9 +54,8 @@ from .services import (
 )
 from .words import MAX_WORD, filled, known_word, parts_of, word_of_flag
 
-REFUSED = (
-    "refused"  # a bounce that is called blocked or spam: that counts where the reply gives no cause
-)
+# A bounce that is called blocked or spam: that counts where the reply gives no cause.
+REFUSED = "refused"
 UNCLEAR = "unclear"  # a feedback type that may be a complaint
 REFUSAL = re.compile(
     r"\b(?:reject|refus|bounc|denied|not accepted|blocked|undeliver|greylist)", re.IGNORECASE
@@ -61,7 +67,7 @@ def known_exports() -> str:
 
 
 def choose_layout(names: Sequence[str], columns: Mapping[str, str] | None) -> ExportLayout:
-    """The layout that the caller gives, the first known one that fits the names, or the general reading of them."""
+    """The layout that the caller gives, the first known one that fits, or the general reading."""
     if columns is not None:
         return given_layout(names, columns)
     layout = known_layout(tuple(names)) or general_layout(tuple(names))
@@ -72,9 +78,10 @@ def choose_layout(names: Sequence[str], columns: Mapping[str, str] | None) -> Ex
 
 def unknown_export(names: Sequence[str]) -> ColumnError:
     return ColumnError(
-        f"not an export that is known ({known_exports()}), and without an address beside a word, reply or status "
-        f"that is understood; name the columns, as columns={{'address': ..., 'outcome': ...}} or "
-        f"--bounce-columns address=...,outcome=..., of {listed(names)}"
+        f"not an export that is known ({known_exports()}), and without an address beside a word, "
+        "reply or status that is understood; name the columns, as columns={'address': ..., "
+        "'outcome': ...} or --bounce-columns address=...,outcome=..., "
+        f"of {listed(names)}"
     )
 
 
@@ -83,32 +90,32 @@ def known_layout(names: tuple[str, ...]) -> ExportLayout | None:
     """The first known layout that fits, with the columns that are there, as they are written."""
     by_lower = {name.lower(): name for name in names}
     for layout in layouts():
-        if layout.fits(frozenset(by_lower)):
-            there = {
-                ours: tuple(by_lower[each.lower()] for each in theirs if each.lower() in by_lower)
-                for ours, theirs in layout.columns.items()
-            }
-            return replace(
-                layout, columns={ours: theirs for ours, theirs in there.items() if theirs}
-            )
+        if not layout.fits(frozenset(by_lower)):
+            continue
+        columns = {}
+        for field, theirs in layout.columns.items():
+            there = [by_lower[name.lower()] for name in theirs if name.lower() in by_lower]
+            if there:
+                columns[field] = tuple(there)
+        return replace(layout, columns=columns)
     return None
 
 
 def given_layout(names: Sequence[str], columns: Mapping[str, str]) -> ExportLayout:
     allowed = FIELDS[:-1]
-    if unknown := [name for name in columns if name not in allowed]:
-        raise SettingsError(f"columns: {unknown[0]!r} is not one of {', '.join(allowed)}")
+    for field in columns:
+        if field not in allowed:
+            raise SettingsError(f"columns: {field!r} is not one of {', '.join(allowed)}")
     if "address" not in columns or {"outcome", "status", "diagnostic"}.isdisjoint(columns):
         raise SettingsError(
             "columns: give 'address' and at least one of 'outcome', 'status' and 'diagnostic'"
         )
-    if absent := [name for name in columns.values() if name not in names]:
-        raise ColumnError(
-            f"no column {absent[0]!r}{did_you_mean(absent[0], names)}; there are {listed(names)}"
-        )
-    return ExportLayout(
-        "given columns", {ours: (theirs,) for ours, theirs in columns.items()}, "the caller"
-    )
+    for name in columns.values():
+        if name not in names:
+            hint = did_you_mean(name, names)
+            raise ColumnError(f"no column {name!r}{hint}; there are {listed(names)}")
+    by_field = {field: (name,) for field, name in columns.items()}
+    return ExportLayout("given columns", by_field, "the caller")
 
 
 class Statement(NamedTuple):
@@ -132,11 +139,13 @@ def read_statement(layout: ExportLayout, cells: Mapping[str, Any]) -> Statement:
         has_reply = bool(status or (diagnostic and REPLY.search(diagnostic)))
         words, doubtful = believed_words(named, has_reply=has_reply)
         return Statement(words, status, diagnostic, feedback, None, doubtful, direction)
-    flags = [
-        word_of_flag(name, cell) for name, cell in filled(cells, layout.columns.get("outcome", ()))
-    ]
+    said = []
+    for name, cell in filled(cells, layout.columns.get("outcome", ())):
+        word = word_of_flag(name, cell)
+        if word is not None:
+            said.append(word)
     return Statement(
-        tuple(word for word in flags if word is not None),
+        tuple(said),
         first_filled(layout, cells, "status"),
         first_filled(layout, cells, "diagnostic"),
         feedback,
@@ -163,20 +172,20 @@ def first_filled(layout: ExportLayout, cells: Mapping[str, Any], field: str) -> 
 
 def statement_names(layout: ExportLayout) -> tuple[str, ...]:
     """The names of all that a statement is read from."""
-    return tuple(
-        name
-        for field, names in layout.columns.items()
-        if field not in ("address", "at")
-        for name in names
-    )
+    names: list[str] = []
+    for field, theirs in layout.columns.items():
+        if field not in ("address", "at"):
+            names += theirs
+    return tuple(names)
 
 
 def row_meaning(
     words: Sequence[str], diagnostic: str | None, layout: ExportLayout, given: Mapping[str, str]
 ) -> tuple[str | None, str | None]:
-    """What a row means: an outcome, `JUDGE`, `SKIP`, or None if its words are not known; and the reply that is left.
+    """What a row means, and the reply that is left.
 
-    A service that did not send the mail, or that has a word for the reply, gives no reply.
+    That is an outcome, `JUDGE`, `SKIP`, or None if its words are not known. A service that did not
+    send the mail, or that has a word for the reply, gives no reply.
     """
     meaning = words_meaning(words, layout, given)
     if meaning is None and layout.is_general and diagnostic and REPLY.search(diagnostic):
@@ -202,15 +211,21 @@ def words_meaning(
     """What the words of a row mean together; None if none is known.
 
     >>> layout = general_layout(("email", "event", "category"))
-    >>> [words_meaning(words, layout, {}) for words in (("bounce", "hard"), ("bounce", "Spam"), ("open",), ("?",))]
+    >>> rows = [("bounce", "hard"), ("bounce", "Spam"), ("open",), ("?",)]
+    >>> [words_meaning(words, layout, {}) for words in rows]
     ['hard', 'refused', 'skip', None]
     """
     for word in words:
         if word in given:
             return given[word]
     if not words:
-        return JUDGE if {"outcome", CELLS} & layout.columns.keys() else layout.without_word
-    known = [meaning for word in words if (meaning := word_meaning(word, layout)) is not None]
+        has_words = "outcome" in layout.columns or CELLS in layout.columns
+        return JUDGE if has_words else layout.without_word
+    known = []
+    for word in words:
+        meaning = word_meaning(word, layout)
+        if meaning is not None:
+            known.append(meaning)
     if not known:
         return None
     bounces = {Outcome.HARD, Outcome.SOFT, Outcome.BLOCKED}.intersection(known)
@@ -242,20 +257,26 @@ CERTAIN = frozenset(
         Reason.CONNECTION_DROPPED,
     }
 )
-# RFC 3463: length of the message (x.2.3), mail system (x.3), network and routing (x.4), content (x.6). Unable to route
-# (x.4.4; Exchange Online: 5.4.310) is about the domain of the address; x.y.0 says nothing.
+# RFC 3463: length of the message (x.2.3), mail system (x.3), network and routing (x.4), content
+# (x.6). Unable to route (x.4.4; Exchange Online: 5.4.310) is about the domain of the address; x.y.0
+# says nothing.
 NOT_THE_MAILBOX = re.compile(r"5\.2\.3|5\.[36]\.[1-9]\d*|5\.4\.(?!4\b|310\b)[1-9]\d*")
 
 
 def conclude(
     layout: ExportLayout, row: Statement, given: Mapping[str, str]
 ) -> tuple[str | None, Judgement | None]:
-    """What the words, status and reply of a row say together; no judgement if it is not about a delivery."""
-    if (row.direction or "").lower() in ("incoming", "inbound"):
+    """What the words, status and reply of a row say together.
+
+    No judgement if it is not about a delivery.
+    """
+    if row.direction is not None and row.direction.lower() in ("incoming", "inbound"):
         return SKIP, None
     words = (*row.words, *(word for word in row.doubtful if word in given))
     if layout.is_general and not (words or row.status or row.diagnostic or row.feedback):
-        return (None if row.doubtful else SKIP), None
+        if row.doubtful:
+            return None, None
+        return SKIP, None
     meaning, reply = row_meaning(words, row.diagnostic, layout, given)
     if row.doubtful and words == () and row.status is None:
         meaning = None  # a sentence beside a doubtful word
@@ -285,7 +306,9 @@ def feedback_meaning(kind: str) -> str:
     word = kind.lower().replace("_", "-").replace(" ", "-")
     if word in COMPLAINTS:
         return Outcome.COMPLAINT
-    return SKIP if word in NO_COMPLAINTS else UNCLEAR
+    if word in NO_COMPLAINTS:
+        return SKIP
+    return UNCLEAR
 
 
 def has_refusal(status: str | None, reply: str | None) -> bool:
@@ -298,9 +321,11 @@ def has_refusal(status: str | None, reply: str | None) -> bool:
 
 
 def conclude_row(meaning: str, status: str | None, diagnostic: str | None) -> Judgement:
-    """The outcome of a row, from what the service says and the reply of the server; hard needs both to agree.
+    """The outcome of a row, from what the service says and the reply of the server.
 
-    >>> conclude_row("hard", None, "550 5.7.1 blocked using zen.spamhaus.org").outcome.value
+    Hard needs both to agree.
+
+     conclude_row("hard", None, "550 5.7.1 blocked using zen.spamhaus.org").outcome.value
     'blocked'
     >>> conclude_row("hard", None, None).outcome.value
     'hard'
@@ -311,27 +336,32 @@ def conclude_row(meaning: str, status: str | None, diagnostic: str | None) -> Ju
     code = status_code(status)
     if status and re.fullmatch(r"[45]\d\d", status) and not re.match(r"\s*[45]\d\d\b", text):
         text = f"{status} {text}"
-    found = judge(code, text) if code or text else None
+    if not code and not text:  # only the word
+        if meaning == JUDGE:
+            return Judgement(Outcome.SOFT, Reason.INCONCLUSIVE)
+        return Judgement(Outcome(meaning), None)
+    judged = judge(code, text)
     if meaning == JUDGE:
-        return found or Judgement(Outcome.SOFT, Reason.INCONCLUSIVE)
+        return judged
     if meaning == Outcome.HARD:
-        if found is None:
-            return Judgement(Outcome.HARD, None)
-        said = code or find_status(text) or ""
-        is_transient = said.startswith("4") or (code is None and text.lstrip().startswith("4"))
-        is_elsewhere = found.reason is Reason.INCONCLUSIVE and NOT_THE_MAILBOX.match(said)
-        if is_transient or is_elsewhere or found.reason in CERTAIN:
-            return Judgement(Outcome.SOFT, found.reason)
-        return Judgement(
-            found.outcome if found.outcome is Outcome.BLOCKED else Outcome.HARD, found.reason
-        )
-    if (
-        meaning == Outcome.SOFT
-        and is_final_reply(text)
-        and judge(None, text).outcome is Outcome.HARD
-    ):
-        return judge(None, text)
-    return Judgement(Outcome(meaning), found.reason if found else None)
+        return check_hard(judged, code, text)
+    if meaning == Outcome.SOFT and is_final_reply(text):
+        by_reply = judge(None, text)
+        if by_reply.outcome is Outcome.HARD:
+            return by_reply
+    return Judgement(Outcome(meaning), judged.reason)
+
+
+def check_hard(judged: Judgement, code: str | None, text: str) -> Judgement:
+    """The outcome where the service says hard: soft or blocked if the reply says that of it."""
+    status = code or find_status(text) or ""
+    is_transient = status.startswith("4") or (code is None and text.lstrip().startswith("4"))
+    is_elsewhere = judged.reason is Reason.INCONCLUSIVE and NOT_THE_MAILBOX.match(status)
+    if is_transient or is_elsewhere or judged.reason in CERTAIN:
+        return Judgement(Outcome.SOFT, judged.reason)
+    if judged.outcome is Outcome.BLOCKED:
+        return judged
+    return Judgement(Outcome.HARD, judged.reason)
 
 
 def status_code(status: str | None) -> str | None:
@@ -341,31 +371,32 @@ def status_code(status: str | None) -> str | None:
 
 
 # A number in this range is seconds since 1970; a thousand times that, milliseconds.
-SECONDS = (
-    1e8,
-    1e11,
-)
+FIRST_SECOND = 1e8
+LAST_SECOND = 1e11
 
 
 def parse_moment(value: object) -> datetime | None:
-    """A time in UTC from ISO 8601, RFC 5322 or seconds since 1970; None for ambiguous forms such as 3/5/2026.
+    """A time in UTC from ISO 8601, RFC 5322 or seconds since 1970; None for an ambiguous form.
 
     >>> parse_moment("2026-03-05T10:00:00+01:00").isoformat(), parse_moment("3/5/2026")
     ('2026-03-05T09:00:00+00:00', None)
     """
-    if isinstance(value, datetime):
-        found: datetime | None = value
-    else:
-        text = str(value).strip()[:100]
-        try:
-            number = float(text)
-        except ValueError:
-            found = date_of(text)
-        else:
-            number = number / 1000 if SECONDS[0] * 1000 <= number < SECONDS[1] * 1000 else number
-            found = (
-                datetime.fromtimestamp(number, UTC) if SECONDS[0] <= number < SECONDS[1] else None
-            )
-    if found is None or not 1980 <= found.year < 2200:
+    moment = value if isinstance(value, datetime) else moment_of_text(str(value).strip()[:100])
+    if moment is None or not 1980 <= moment.year < 2200:
         return None
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    if moment.tzinfo is None:
+        return moment.replace(tzinfo=UTC)
+    return moment.astimezone(UTC)
+
+
+def moment_of_text(text: str) -> datetime | None:
+    """The time of a text: a number, or a date."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        return date_of(text)
+    if FIRST_SECOND * 1000 <= seconds < LAST_SECOND * 1000:
+        seconds /= 1000
+    if not FIRST_SECOND <= seconds < LAST_SECOND:
+        return None
+    return datetime.fromtimestamp(seconds, UTC)

@@ -1,8 +1,12 @@
-"""The general reading: an export of no known service, by the names of its columns and what their cells hold.
+"""The general reading: an export of no known service, by the names of its columns and its cells.
 
-A layout is made of the names that mean an address, a time, a word, a reply or a status. A cell is then a status, a
-code, a reply, a sentence or a word by its text, and words that other tables have, too, are believed only beside
-something that speaks of a delivery.
+    Contact e-mail   Bounce type   error_message            when
+    ada@web.de       Permanent     550 5.1.1 User unknown   2026-03-05T10:00:00Z
+    -> address, cells, cells, at -> word "Permanent", reply "550 5.1.1 User unknown"
+
+A layout is made of the names that mean an address, a time, a word, a reply or a status. A cell is
+then a status, a code, a reply, a sentence or a word by its text, and words that other tables have,
+too, are believed only beside something that speaks of a delivery.
 """
 
 from __future__ import annotations
@@ -32,7 +36,8 @@ RANK_OF_TEXTS = 3  # in `general.cells`: from here on a cell may be a sentence
 # A column that is called like an address, if no other one is: "Contact e-mail address".
 LIKE_ADDRESS = re.compile(r"e-?mail|recipient|rcpt", re.IGNORECASE)
 UNLIKE = re.compile(
-    r"from|sender|reply|owner|status|type|\bid\b|_id|count|subject|client|template|campaign|name|date|time|domain",
+    r"from|sender|reply|owner|status|type|\bid\b|_id|count|subject|client|template|campaign|name"
+    r"|date|time|domain",
     re.IGNORECASE,
 )
 DELIVERY = re.compile(
@@ -42,7 +47,9 @@ DELIVERY = re.compile(
 
 @lru_cache(maxsize=1_000)
 def general_layout(names: tuple[str, ...]) -> ExportLayout | None:
-    """The names that mean an address, a time, a word, a reply or a status; None without an address or the rest.
+    """The names that mean an address, a time, a word, a reply or a status.
+
+    None without an address or the rest.
 
     >>> layout = general_layout(("id", "to", "data.bounce.type", "error_message", "created_at"))
     >>> layout.columns["address"], layout.columns["cells"], layout.columns["at"]
@@ -50,15 +57,9 @@ def general_layout(names: tuple[str, ...]) -> ExportLayout | None:
     """
     columns: dict[str, tuple[str, ...]] = {}
     for field in ("address", "at", FEEDBACK, DIRECTION, CELLS):
-        ranks = general_names(field)
-        order = list(ranks)
-        found: list[tuple[int, int, str]] = []
-        for name in names:
-            word = general_name(name, field)
-            if word is not None and not is_not_ours(name):
-                found.append((ranks[word], order.index(word), name))
-        if found:
-            columns[field] = tuple(name for _, _, name in sorted(found, key=lambda row: row[:2]))
+        theirs = names_of_field(names, field)
+        if theirs:
+            columns[field] = theirs
     if "address" not in columns:
         likely = [name for name in names if LIKE_ADDRESS.search(name) and not UNLIKE.search(name)]
         if len(likely) == 1:
@@ -66,6 +67,18 @@ def general_layout(names: tuple[str, ...]) -> ExportLayout | None:
     if "address" not in columns or not {CELLS, FEEDBACK} & columns.keys():
         return None
     return ExportLayout(GENERAL, columns, "the names of its columns")
+
+
+def names_of_field(names: Iterable[str], field: str) -> tuple[str, ...]:
+    """The names that mean a field, those that mean it most surely first."""
+    ranks = general_names(field)
+    order = list(ranks)
+    places: dict[str, tuple[int, int]] = {}
+    for name in names:
+        word = general_name(name, field)
+        if word is not None and not is_not_ours(name):
+            places[name] = (ranks[word], order.index(word))
+    return tuple(sorted(places, key=places.__getitem__))
 
 
 def general_name(name: str, field: str) -> str | None:
@@ -81,12 +94,10 @@ def general_name(name: str, field: str) -> str | None:
 
 def general_description(layout: ExportLayout) -> str:
     """The names by which the general reading reads, for people."""
-    kinds = {"address": "addresses", CELLS: "words and replies", "at": "times"}
-    shown = [
-        f"{kind} were taken from {listed(layout.columns[field])}"
-        for field, kind in kinds.items()
-        if field in layout.columns
-    ]
+    shown = []
+    for field, kind in (("address", "addresses"), (CELLS, "words and replies"), ("at", "times")):
+        if field in layout.columns:
+            shown.append(f"{kind} were taken from {listed(layout.columns[field])}")
     return ", ".join(shown)
 
 
@@ -101,17 +112,19 @@ def is_not_ours(name: str) -> bool:
 
 
 def general_address(layout: ExportLayout, cells: Mapping[str, Any]) -> tuple[str, str]:
-    """The address of the first rank of names that has one, or the empty text and why there is none."""
+    """The address of the first rank of names that has one, or "" and why there is none."""
     ranks = general_names("address")
     by_rank: dict[int, dict[str, str]] = {}
     seen = ""
     for name, cell in filled(cells, layout.columns["address"]):
-        found = find_address(cell)
         seen = seen or cell
-        if found is None:
+        address = find_address(cell)
+        if address is None:
             continue
-        rank = ranks.get(plain_word(last_member(name)), 0) - ("original" in name.lower())
-        by_rank.setdefault(rank, {}).setdefault(folded_key(found), found)
+        rank = ranks.get(plain_word(last_member(name)), 0)
+        if "original" in name.lower():
+            rank -= 1
+        by_rank.setdefault(rank, {}).setdefault(folded_key(address), address)
     if not by_rank:
         return "", f"{seen[:40]!r} is not an address"
     addresses = list(by_rank[min(by_rank)].values())
@@ -141,25 +154,31 @@ def sort_cells(
         elif find_status(text) or REPLY.search(text):
             replies.append(text)
         else:
-            rank = general_names(CELLS)[str(general_name(name, CELLS))]
             is_sentence = " " in text or any(pattern.search(text) for pattern, _ in SENTENCES)
-            if is_sentence and rank >= RANK_OF_TEXTS:
+            if is_sentence and rank_of_cell(name) >= RANK_OF_TEXTS:
                 statements.append(text)
             if " " not in text or known_word(text) is not None:
                 words.append((name, word))
     diagnostic = next(iter(replies or statements), None)
-    if code is not None and not (diagnostic and REPLY.search(diagnostic)):
-        diagnostic = " ".join(part for part in (code, diagnostic) if part)
+    if code is not None and diagnostic is None:
+        diagnostic = code
+    elif code is not None and not REPLY.search(str(diagnostic)):
+        diagnostic = f"{code} {diagnostic}"
     return words, status, diagnostic
+
+
+def rank_of_cell(name: str) -> int:
+    """How surely the name of a cell means a word or reply: 0 most surely."""
+    return general_names(CELLS)[str(general_name(name, CELLS))]
 
 
 def believed_words(
     words: Sequence[tuple[str, str]], *, has_reply: bool
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The words of a row in the general reading, without tags of the sender's own; and those that are doubtful.
+    """The words of a row in the general reading, without tags of the sender; and the doubtful ones.
 
-    "Permanent" or "spam" is said of an employment or of a web form, too: it counts if something else in the row speaks
-    of a delivery.
+    "Permanent" or "spam" is said of an employment or of a web form, too: it counts if something
+    else in the row speaks of a delivery.
 
     >>> believed_words([("type", "permanent")], has_reply=False)
     ((), ('permanent',))
@@ -168,9 +187,9 @@ def believed_words(
     """
     is_delivery = has_reply
     for name, word in words:
-        rank = general_names(CELLS)[str(general_name(name, CELLS))]
-        is_event = rank == 0 and known_word(word) is not None
-        is_delivery = is_delivery or is_event or DELIVERY.search(f"{name} {word}") is not None
+        is_event = rank_of_cell(name) == 0 and known_word(word) is not None
+        if is_event or DELIVERY.search(f"{name} {word}"):
+            is_delivery = True
     believed: list[str] = []
     doubtful: list[str] = []
     tags: list[str] = []
@@ -182,7 +201,8 @@ def believed_words(
             tags.append(word)
         else:
             believed.append(word)
-    first = next((known_word(word) for word in believed if known_word(word) is not None), None)
+    meanings_of_words = map(known_word, believed)
+    first = next((meaning for meaning in meanings_of_words if meaning is not None), None)
     if first not in (SKIP, Outcome.DELIVERED, Outcome.COMPLAINT):
         believed += tags
     return tuple(dict.fromkeys(believed)), tuple(dict.fromkeys(doubtful))

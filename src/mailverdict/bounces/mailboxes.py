@@ -1,7 +1,8 @@
 """The mails in a path: an mbox file, a Maildir, one mail, or a folder of these.
 
-An mbox file is read from its beginning to its end, in pieces of at most `MAX_PIECE` octets, and of each mail the first
-`MAX_MESSAGE` are kept: neither a line of 400 MiB nor a million mails needs more memory than one mail.
+An mbox file is read from its beginning to its end, in pieces of at most `MAX_PIECE` octets, and of
+each mail the first `MAX_MESSAGE` are kept: neither a line of 400 MiB nor a million mails needs more
+memory than one mail.
 """
 
 from __future__ import annotations
@@ -35,9 +36,10 @@ class Mail:
 
 
 def kind_of_file(path: Path) -> str:
-    """maildir, folder, mbox, mail, events, table, outlook or unknown: by content, then by ending."""
+    """maildir, folder, mbox, mail, events, table, outlook or unknown: by content, then ending."""
     if path.is_dir():
-        return "maildir" if (path / "cur").is_dir() and (path / "new").is_dir() else "folder"
+        is_maildir = (path / "cur").is_dir() and (path / "new").is_dir()
+        return "maildir" if is_maildir else "folder"
     with path.open("rb") as file:
         head = file.read(HEAD)
     ending = path.suffix.lower()
@@ -45,27 +47,38 @@ def kind_of_file(path: Path) -> str:
         return "mbox"
     if head.startswith(OUTLOOK_MAGIC) and ending == ".msg":
         return "outlook"
-    if ending in (".eml", ".mail") or (HEADER_LINE.match(head) and ending not in (".csv", ".tsv")):
+    if ending in (".eml", ".mail"):
         return "mail"
-    if JSON_START.match(head) and ending not in (".csv", ".tsv"):
-        return "events"
-    inner = Path(path.stem).suffix.lower() if ending in COMPRESSIONS else ending
-    if inner in KINDS or ending == ".zip":
+    if ending not in (".csv", ".tsv"):
+        if HEADER_LINE.match(head):
+            return "mail"
+        if JSON_START.match(head):
+            return "events"
+    if ending == ".zip":
+        return "table"
+    inner = ending
+    if ending in COMPRESSIONS:
+        inner = Path(path.stem).suffix.lower()
+    if inner in KINDS:
         return "table"
     return "mbox" if ending in (".mbox", ".mbx") else "unknown"
 
 
 def list_files(folder: Path) -> list[Path]:
-    """The files of a folder and those below it in order; a Maildir counts as one, hidden files do not count."""
-    found: list[Path] = []
+    """The files of a folder and those below it in order.
+
+    A Maildir is one, hidden ones do not count.
+    """
+    files: list[Path] = []
     for path in sorted(folder.iterdir()):
         if path.name.startswith("."):
             continue
-        if path.is_dir() and not path.is_symlink():
-            found += [path] if kind_of_file(path) == "maildir" else list_files(path)
-        elif path.is_file():
-            found.append(path)
-    return found
+        is_folder = path.is_dir() and not path.is_symlink()
+        if is_folder and kind_of_file(path) != "maildir":
+            files += list_files(path)
+        elif is_folder or path.is_file():
+            files.append(path)
+    return files
 
 
 def read_mails(path: Path, kind: str) -> Iterator[Mail]:
@@ -110,11 +123,8 @@ def read_box(box: Any, name: str) -> Iterator[Mail]:
         try:
             with closing(box.get_file(key)) as file:
                 yield Mail(place, file.read(MAX_MESSAGE + 1))
-        except (
-            OSError,
-            KeyError,
-            ValueError,
-        ) as exc:  # removed or unreadable since the mailbox was listed
+        except (OSError, KeyError, ValueError) as exc:
+            # Removed or unreadable since the mailbox was listed.
             yield Mail(place, None, f"cannot be opened ({type(exc).__name__})")
 
 

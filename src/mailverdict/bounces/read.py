@@ -1,9 +1,19 @@
-"""`read_bounces`: mailboxes of bounces and exports of sending services as one frame of outcomes."""
+"""`read_bounces`: mailboxes of bounces and exports of sending services as one frame of outcomes.
+
+    bounces.mbox  -> a mail  -> `checks.bounces.read_message` -> DeliveryReport by recipient
+    export.csv    -> a row   -> layout by its columns -> Statement -> judged once -> DeliveryReport
+    events.json   -> events  -> layout by their members -> as a row
+    all reports   -> notices of delay that a final report replaces are left out -> the frame
+
+What cannot be read is a problem with its place (`refuse`): counted, quoted in a warning, kept in
+`attrs`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
@@ -103,13 +113,13 @@ def read_bounces(
     delimiter: str | None = None,
     sheet: str | None = None,
 ) -> Any:
-    """Read what became of mails: bounces and complaints in a mailbox, or the export of a sending service.
+    """Read what became of mails: bounces and complaints in a mailbox, or a service's export.
 
     Uses no network and changes nothing in the mailbox. Mails are read by RFC 3464 and RFC 6533
-    (delivery status notifications), RFC 5965 (complaints) and by the forms of known mail systems, in
-    plain text or HTML; answers of people, receipts and out-of-office notes are not counted. Diagnostic texts
-    are judged by the same rules as SMTP replies. Of each mail the first 512 KiB are read, which hold
-    the report; one that is cut is among those that could not be read.
+    (delivery status notifications), RFC 5965 (complaints) and by the forms of known mail systems,
+    in plain text or HTML; answers of people, receipts and out-of-office notes are not counted.
+    Diagnostic texts are judged by the same rules as SMTP replies. Of each mail the first 512 KiB
+    are read, which hold the report; one that is cut is among those that could not be read.
 
     Parameters
     ----------
@@ -123,11 +133,12 @@ def read_bounces(
         a warning says which were taken. Events may be one a line, in arrays, in the pages of an
         API, in the envelopes of Amazon SNS and in its mails.
     columns : mapping of str to str, optional
-        For other tables: the column of each field, as ``{"address": "E-Mail", "outcome": "Result"}``.
-        Fields: `address`, and at least one of `outcome`, `status` and `diagnostic`; also `at`.
+        For other tables: the column of each field, as ``{"address": "E-Mail", "outcome":
+        "Result"}``. Fields: `address`, and at least one of `outcome`, `status` and `diagnostic`;
+        also `at`.
     outcomes : mapping of str to str, optional
-        What a word in the column of outcomes means, if it is not a common one, as ``{"Dead": "hard"}``;
-        ``"skip"`` leaves out its rows, ``"judge"`` lets the reply decide.
+        What a word in the column of outcomes means, if it is not a common one, as ``{"Dead":
+        "hard"}``; ``"skip"`` leaves out its rows, ``"judge"`` lets the reply decide.
     encoding, delimiter, sheet : str, optional
         Of a table; found out when not given.
 
@@ -146,8 +157,8 @@ def read_bounces(
         A notice of delay is *soft*, and left out if a final report on the same mail follows. A mail
         that bounced at a mailbox of another name, behind a forward or a list, is *soft*, too.
 
-        For pandas, ``attrs["bounces"]`` counts what was read, what is not about a delivery, and lists
-        what could not be read, and how exports were read that are not known.
+        For pandas, ``attrs["bounces"]`` counts what was read, what is not about a delivery, and
+        lists what could not be read, and how exports were read that are not known.
 
     Raises
     ------
@@ -183,39 +194,40 @@ def read_bounces(
     1   bo@firm.example  blocked          protected
     """
     if isinstance(source, str | list | tuple) and not len(source):
-        raise SettingsError(
-            f"source={source!r} is empty: give a path, a list of paths or a DataFrame"
-        )
-    reader, frame = (
-        BounceReader(columns, check_outcomes(outcomes), ReadOptions(encoding, delimiter, sheet)),
-        None,
-    )
+        message = f"source={source!r} is empty: give a path, a list of paths or a DataFrame"
+        raise SettingsError(message)
+    options = ReadOptions(encoding, delimiter, sheet)
+    reader = BounceReader(columns, check_outcomes(outcomes), options)
+    frame = None
     if isinstance(source, str | Path):
         reader.read_path(user_path(source))
-    elif isinstance(source, list | tuple) and all(isinstance(each, str | Path) for each in source):
-        for each in source:
-            reader.read_path(user_path(each))
+    elif isinstance(source, list | tuple) and all(isinstance(path, str | Path) for path in source):
+        for path in source:
+            reader.read_path(user_path(path))
     else:
         frame = frame_of(source, "give a path, a list of paths or a DataFrame")
         reader.read_frame(frame)
     reports, replaced = drop_replaced(reader.reports)
     reader.warn()
     table = make_table(reports)
-    if library_of(frame) != "pandas":
-        return table if library_of(frame) == "arrow" else polars_of(table)
-    out = table.to_pandas(types_mapper={pa.string(): pd.StringDtype("pyarrow")}.get).astype(
-        {"outcome": OUTCOME_DTYPE}
-    )
+    library = library_of(frame)
+    if library == "arrow":
+        return table
+    if library == "polars":
+        return polars_of(table)
+    out = table.to_pandas(types_mapper={pa.string(): pd.StringDtype("pyarrow")}.get)
+    out = out.astype({"outcome": OUTCOME_DTYPE})
     out.attrs[NOTE] = reader.note(replaced)
     return out
 
 
 def check_outcomes(outcomes: Mapping[str, str] | None) -> dict[str, str]:
+    given = dict(outcomes or {})
     allowed = (*map(str, Outcome), SKIP, "judge")
-    for word, meaning in (outcomes or {}).items():
+    for word, meaning in given.items():
         if meaning not in allowed:
             raise SettingsError(f"outcomes[{word!r}]={meaning!r}: one of {', '.join(allowed)}")
-    return dict(outcomes or {})
+    return given
 
 
 @dataclass
@@ -256,25 +268,19 @@ class BounceReader:
         if self.problem_count:
             shown = "; ".join(f"{place}: {problem}" for place, problem in self.problems[:SHOWN])
             more = "; ..." if len(self.problems) > SHOWN else ""
+            total = self.mails + self.rows
             warn_user(
-                f"{self.problem_count:,} of {self.mails + self.rows:,} mails and rows could not be read: {shown}{more}"
+                f"{self.problem_count:,} of {total:,} mails and rows could not be read: "
+                f"{shown}{more}"
             )
 
     def read_path(self, path: Path) -> None:
-        """Read a file or folder; within a folder a file of an unknown kind is a problem, not an error."""
+        """Read a file or folder; within a folder, a file of an unknown kind is a problem only."""
         if not path.exists():
             raise InputError(f"{path}: no such file or directory")
         kind = kind_of_file(path)
         if kind == "folder":
-            files = list_files(path)
-            if not files:
-                raise InputError(f"{path} has no files")
-            for each in files:
-                try:
-                    self.read_path(each)
-                except (InputError, ColumnError, OSError) as exc:
-                    self.mails += 1
-                    self.refuse(str(each.relative_to(path)), str(exc).removeprefix(f"{each}: "))
+            self.read_folder(path)
         elif kind == "events" and self.columns is None:
             self.read_events_file(path)
         elif kind in ("table", "events"):
@@ -283,13 +289,26 @@ class BounceReader:
             raise InputError(f"{path}: a mail in Outlook's own form; save it as .eml")
         elif kind == "unknown":
             raise InputError(
-                f"{path}: not a mailbox (mbox, Maildir), a mail (.eml) or a table; if it is packed, unpack it"
+                f"{path}: not a mailbox (mbox, Maildir), a mail (.eml) or a table; if it is "
+                "packed, unpack it"
             )
         else:
             self.read_mailbox(path, kind)
         if self.general is not None:
             self.tell_general(self.general, path.name)
             self.general = None
+
+    def read_folder(self, folder: Path) -> None:
+        files = list_files(folder)
+        if not files:
+            raise InputError(f"{folder} has no files")
+        for path in files:
+            try:
+                self.read_path(path)
+            except (InputError, ColumnError, OSError) as exc:
+                self.mails += 1
+                problem = str(exc).removeprefix(f"{path}: ")
+                self.refuse(str(path.relative_to(folder)), problem)
 
     def read_mailbox(self, path: Path, kind: str) -> None:
         for mail in read_mails(path, kind):
@@ -321,39 +340,38 @@ class BounceReader:
         with open_table(path, self.options) as table:
             try:
                 layout = choose_layout(table.columns, self.columns)
-                names = list(
-                    dict.fromkeys(name for theirs in layout.columns.values() for name in theirs)
-                )
+                names = layout.names()
                 for name in names:
                     table.check_column(name)
             except ColumnError as exc:
                 raise ColumnError(f"{path}: {exc}") from None
-            pieces = (
-                piece.select([table.columns.index(name) for name in names]).rename_columns(names)
-                for piece in table.pieces(names)
-            )
-            rows = (row for piece in pieces for row in rows_of_table(piece, layout))
+            rows = rows_of_pieces(table, names, layout)
             self.read_table_rows(layout, rows, path.name, table.columns)
 
     def read_frame(self, frame: Any) -> None:
         labels = {str(label): label for label in labels_of(frame)}
         layout = choose_layout(list(labels), self.columns)
-        names = {name for theirs in layout.columns.values() for name in theirs}
-        cells = {name: to_array(Table(frame, labels[name]).values()) for name in names}
+        cells = {}
+        for name in layout.names():
+            cells[name] = to_array(Table(frame, labels[name]).values())
         self.read_table_rows(layout, rows_of_table(cells, layout), "the frame", list(labels))
 
     def read_table_rows(
         self, layout: ExportLayout, rows: Iterable[LayoutRow], place: str, names: Sequence[str]
     ) -> None:
-        """Read a table; if it is not a known export, say how, or that nothing in it was understood."""
+        """Read a table.
+
+        If it is not a known export, say how, or that nothing in it was understood.
+        """
         rows_before = self.rows
-        problems_before = self.problem_count, len(self.problems)
+        count_before = self.problem_count
+        kept_before = len(self.problems)
         understood = self.read_rows(rows, place)
         if not layout.is_guess:
             return
         self.general = None
         if understood == 0 and self.rows > rows_before:
-            self.forget_problems(*problems_before)
+            self.forget_problems(count_before, kept_before)
             raise unknown_export(names)
         self.tell_general(layout, place)
 
@@ -364,25 +382,30 @@ class BounceReader:
 
     def tell_general(self, layout: ExportLayout, place: str) -> None:
         self.guesses.append(
-            f"{place}: not an export that is known; {general_description(layout)}; if that is wrong, name the "
-            f"columns, as columns={{'address': ..., 'outcome': ...}} or --bounce-columns"
+            f"{place}: not an export that is known; {general_description(layout)}; if that is "
+            "wrong, name the columns, as columns={'address': ..., 'outcome': ...} or "
+            "--bounce-columns"
         )
 
     def read_events_file(self, path: Path) -> None:
         """Read the events of a file; an error if none is known."""
         other_before = self.other
-        problems_before = self.problem_count, len(self.problems)
+        count_before = self.problem_count
+        kept_before = len(self.problems)
         understood = self.read_rows(self.rows_of_events(path), path.name, are_events=True)
         if understood == 0:
             self.other = other_before
-            self.forget_problems(*problems_before)
+            self.forget_problems(count_before, kept_before)
             raise ColumnError(
-                f"{path}: no events of a sending service that are known ({known_exports()}), and none with an "
-                f"address beside a word, reply or status that is understood"
+                f"{path}: no events of a sending service that are known ({known_exports()}), and "
+                "none with an address beside a word, reply or status that is understood"
             )
 
     def rows_of_events(self, path: Path) -> Iterator[LayoutRow]:
-        """The events of a file; a line that is not JSON is a problem, if it is not the first one."""
+        """The events of a file.
+
+        A line that is not JSON is a problem, if it is not the first one.
+        """
         for number, octets in texts_of(path):
             try:
                 documents = read_documents(octets, f"{path}, line {number}")
@@ -396,11 +419,15 @@ class BounceReader:
                 yield from self.rows_of_document(document, path.name)
 
     def rows_of_document(self, document: Any, place: str) -> Iterator[LayoutRow]:
-        """The events of a document: of known layouts, then by the general reading; what is neither is counted."""
+        """The events of a document, by known layouts, then by the general reading.
+
+        What is neither is counted.
+        """
         unfit: list[tuple[Any, Mapping[str, Any]]] = []
         events = events_in(document, {}, known_layout, 0, unfit)
         for event in events:
-            if event is not None and (layout := known_layout(tuple(event))):
+            layout = None if event is None else known_layout(tuple(event))
+            if event is not None and layout is not None:
                 yield layout, event
         if not events:
             unfit = [(document, {})]
@@ -415,7 +442,8 @@ class BounceReader:
         """The events of an object that fits no layout."""
         is_read = False
         for event in find_general(value, around, may_be_recipient):
-            if layout := general_layout(tuple(event)):
+            layout = general_layout(tuple(event))
+            if layout is not None:
                 is_read = True
                 yield layout, event
         if is_read:
@@ -430,8 +458,8 @@ class BounceReader:
     def read_rows(self, rows: Iterable[LayoutRow], place: str, *, are_events: bool = False) -> int:
         """Read rows, and count those that were understood; each distinct statement is judged once.
 
-        An event of an unknown service with words that are not known is not about a delivery if nothing in it speaks
-        of a failure.
+        An event of an unknown service with words that are not known is not about a delivery if
+        nothing in it speaks of a failure.
         """
         unknown: dict[str, list[int]] = {}
         judged: dict[tuple[Any, ...], JudgedStatement] = {}
@@ -472,20 +500,22 @@ class BounceReader:
         """The judgement of a row; of one with the same cells, it is remembered."""
         names = statement_names(layout)
         key = (layout.name, names, *(str(cells.get(name))[:MAX_CELL] for name in names))
-        found = judged.get(key)
-        if found is None:
-            statement = read_statement(layout, cells)
-            meaning, judgement = conclude(layout, statement, self.outcomes)
-            if len(judged) >= MOST_JUDGED:
-                judged.clear()
-            found = JudgedStatement(statement, meaning, judgement)
-            judged[key] = found
-        return found
+        if key in judged:
+            return judged[key]
+        statement = read_statement(layout, cells)
+        meaning, judgement = conclude(layout, statement, self.outcomes)
+        if len(judged) >= MOST_JUDGED:
+            judged.clear()
+        judged[key] = JudgedStatement(statement, meaning, judgement)
+        return judged[key]
 
     def add_report(
         self, layout: ExportLayout, cells: Mapping[str, Any], judged: JudgedStatement, place: str
     ) -> None:
-        """Add the report of a row, or count what it is instead; unknown words are counted by `read_rows`."""
+        """Add the report of a row, or count what it is instead.
+
+        `read_rows` counts unknown words.
+        """
         statement, meaning, judgement = judged
         if meaning is None:
             return
@@ -505,73 +535,90 @@ class BounceReader:
         if layout.is_guess:
             self.general = self.general or layout
         if layout.is_final:
-            outcome = Outcome(meaning) if meaning in tuple(Outcome) else outcome
+            if meaning in tuple(Outcome):
+                outcome = Outcome(meaning)
             reason = next((known for known in Reason if known == statement.reason), None)
-        times = layout.columns.get("at", ())
-        moments = (parse_moment(cells[name]) for name, _ in filled(cells, times))
-        self.reports.append(
-            DeliveryReport(
-                address,
-                outcome,
-                reason,
-                status_code(statement.status) or statement.status,
-                clean_text(statement.diagnostic or "")[:MAX_DIAGNOSTIC] or None,
-                next((moment for moment in moments if moment is not None), None),
-            )
+        report = DeliveryReport(
+            address,
+            outcome,
+            reason,
+            status_code(statement.status) or statement.status,
+            clean_text(statement.diagnostic or "")[:MAX_DIAGNOSTIC] or None,
+            moment_of(layout, cells),
         )
+        self.reports.append(report)
 
 
-# --- tables -------------------------------------------------------------------------------------------------------
+def moment_of(layout: ExportLayout, cells: Mapping[str, Any]) -> datetime | None:
+    """The first time of a row that can be read."""
+    for name, _ in filled(cells, layout.columns.get("at", ())):
+        moment = parse_moment(cells[name])
+        if moment is not None:
+            return moment
+    return None
+
+
+# --- tables ----------------------------------------------------------------------------------
+
+
+def rows_of_pieces(table: Any, names: list[str], layout: ExportLayout) -> Iterator[LayoutRow]:
+    """The rows of a file, piece by piece."""
+    positions = [table.columns.index(name) for name in names]
+    for piece in table.pieces(names):
+        yield from rows_of_table(piece.select(positions).rename_columns(names), layout)
 
 
 def rows_of_table(
     table: pa.Table | Mapping[str, pa.Array], layout: ExportLayout
 ) -> Iterator[LayoutRow]:
     """The rows of a table, as cells by name."""
-    names = list(dict.fromkeys(name for theirs in layout.columns.values() for name in theirs))
+    names = layout.names()
     columns = [table[name].to_pylist() for name in names]
     for row in zip(*columns, strict=True):
         yield layout, dict(zip(names, row, strict=True))
 
 
-# --- the frame ----------------------------------------------------------------------------------------------------
+# --- the frame -------------------------------------------------------------------------------
 
 
 def drop_replaced(reports: list[DeliveryReport]) -> tuple[list[DeliveryReport], int]:
-    """Leave out notices of delay that a final report on the same mail replaces; and repeated notices."""
+    """Leave out notices of delay that a final report on the same mail replaces; and repeated ones.
+
+    Where one of the two does not name its mail, they are taken to be about the same one.
+    """
     final: dict[str, set[str | None]] = {}
-    for each in reports:
-        if not each.is_delay:
-            final.setdefault(folded_key(each.address), set()).add(each.message_id)
+    for report in reports:
+        if not report.is_delay:
+            final.setdefault(folded_key(report.address), set()).add(report.message_id)
     kept: list[DeliveryReport] = []
     delayed: set[tuple[str, str | None]] = set()
-    for each in reports:
-        if each.is_delay:
-            key, ids = (
-                (folded_key(each.address), each.message_id),
-                final.get(folded_key(each.address), set()),
-            )
-            if (
-                key in delayed
-                or each.message_id in ids
-                or (ids and (each.message_id is None or None in ids))
-            ):
+    for report in reports:
+        if report.is_delay:
+            address = folded_key(report.address)
+            mails = final.get(address, set())
+            is_unnamed = report.message_id is None or None in mails
+            is_replaced = report.message_id in mails or (mails and is_unnamed)
+            key = (address, report.message_id)
+            if is_replaced or key in delayed:
                 continue
             delayed.add(key)
-        kept.append(each)
+        kept.append(report)
     return kept, len(reports) - len(kept)
 
 
 def make_table(reports: Sequence[DeliveryReport]) -> pa.Table:
-    columns = {
-        "address": [each.address for each in reports],
-        "at": [each.at for each in reports],
-        "outcome": [str(each.outcome) for each in reports],
-        "status": [each.status for each in reports],
-        "diagnostic": [each.diagnostic for each in reports],
-        "reason": [None if each.reason is None else str(each.reason) for each in reports],
-    }
-    return pa.table(columns, schema=SCHEMA)
+    rows = []
+    for report in reports:
+        row = {
+            "address": report.address,
+            "at": report.at,
+            "outcome": str(report.outcome),
+            "status": report.status,
+            "diagnostic": report.diagnostic,
+            "reason": None if report.reason is None else str(report.reason),
+        }
+        rows.append(row)
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 
 def to_bounce_table(bounces: Any) -> pa.Table:

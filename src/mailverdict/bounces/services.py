@@ -1,8 +1,9 @@
-"""What sending services call their columns, outcomes and reasons: the tables of `bounce_services.toml`.
+"""What sending services call their columns, outcomes and reasons: `bounce_services.toml`.
 
-An export is one service's only if it has a name that only that service uses. Any other one has the general reading: a
-layout made of the names that are there and mean an address, a time, a word, a reply or a status. In it the text of a
-cell says what it is: ``reason`` holds a word in one export, and the reply of a mail server in the next.
+An export is one service's only if it has a name that only that service uses. Any other one has the
+general reading: a layout made of the names that are there and mean an address, a time, a word, a
+reply or a status. In it the text of a cell says what it is: ``reason`` holds a word in one export,
+and the reply of a mail server in the next.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 from typing import Any
 
 FIELDS = ("address", "at", "outcome", "status", "diagnostic", "reason")
@@ -26,26 +28,30 @@ SKIP = "skip"  # not about the delivery
 
 @dataclass(frozen=True)
 class ExportLayout:
-    """An export or event of a service: the columns of each of our fields; the first that is not empty counts."""
+    """An export or event of a service: the columns of each of our fields.
+
+    The first that is not empty counts.
+    """
 
     name: str
     # Ours -> theirs; a member of an inner object as `outer.inner`.
     columns: Mapping[str, tuple[str, ...]]
     source: str  # where the names of the columns are documented
-    needs: tuple[
-        str, ...
-    ] = ()  # the columns by which it is known, `a|b` is one of two; all if empty
+    # The columns by which it is known, `a|b` is one of two; all if empty.
+    needs: tuple[str, ...] = ()
     words: Mapping[str, str] = field(default_factory=dict)  # what differs from `meanings("words")`
     without_word: str = JUDGE  # what every row means if there is no column for the outcome
     is_final: bool = False  # outcomes are ours already
 
     def fits(self, names: frozenset[str]) -> bool:
         """Whether a table with these columns, in lower case, is such an export."""
-        needed = self.needs or [name for names in self.columns.values() for name in names]
-        return all(
-            any(choice.lower() in names for choice in alternatives.split("|"))
-            for alternatives in needed
-        )
+        needed = self.needs or tuple(chain.from_iterable(self.columns.values()))
+        choices = [alternatives.lower().split("|") for alternatives in needed]
+        return not any(names.isdisjoint(choice) for choice in choices)
+
+    def names(self) -> list[str]:
+        """The names of all its columns, each once."""
+        return list(dict.fromkeys(chain.from_iterable(self.columns.values())))
 
     @property
     def is_general(self) -> bool:
@@ -60,29 +66,26 @@ class ExportLayout:
 
 @cache
 def service_tables() -> dict[str, Any]:
-    return tomllib.loads(
-        files("mailverdict.data").joinpath("bounce_services.toml").read_text(encoding="utf-8")
-    )
+    path = files("mailverdict.data").joinpath("bounce_services.toml")
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 @cache
 def layouts() -> tuple[ExportLayout, ...]:
     """The known exports and events, in the order in which they are tried."""
-    return tuple(
-        ExportLayout(
-            **{
-                **row,
-                "columns": {ours: split_names(theirs) for ours, theirs in row["columns"].items()},
-                "needs": split_names(row.get("needs", "")),
-            }
-        )
-        for row in service_tables()["layout"]
-    )
+    known = []
+    for row in service_tables()["layout"]:
+        columns = {field: split_names(names) for field, names in row["columns"].items()}
+        needs = split_names(row.get("needs", ""))
+        known.append(ExportLayout(**{**row, "columns": columns, "needs": needs}))
+    return tuple(known)
 
 
 def split_names(names: str | list[str]) -> tuple[str, ...]:
     """Names that blanks separate, or a list of names that have blanks."""
-    return tuple(names.split() if isinstance(names, str) else names)
+    if isinstance(names, str):
+        names = names.split()
+    return tuple(names)
 
 
 @cache
@@ -97,11 +100,15 @@ def general_names(field: str) -> dict[str, int]:
 
 @cache
 def word_parts() -> dict[str, frozenset[str]]:
-    """What a part of a word means, as in ``email.hard_bounced``; `undone` are those that take it back."""
-    parts = service_tables()["parts"]
-    return {
-        meaning: frozenset(words.split()) for meaning, words in parts.items() if meaning != "source"
-    }
+    """What a part of a word means, as in ``email.hard_bounced``.
+
+    `undone` are those that take it back.
+    """
+    parts = {}
+    for meaning, words in service_tables()["parts"].items():
+        if meaning != "source":
+            parts[meaning] = frozenset(words.split())
+    return parts
 
 
 @cache
@@ -111,34 +118,30 @@ def meanings(table: str) -> dict[str, str]:
     >>> meanings("words")["softbounce"], meanings("reasons")["noemail"]
     ('soft', 'hard')
     """
-    return {
-        word: meaning
-        for row in service_tables()[table]
-        for meaning, words in row.items()
-        if meaning != "source"
-        for word in words.split()
-    }
+    by_word = {}
+    for row in service_tables()[table]:
+        for meaning, words in row.items():
+            if meaning != "source":
+                by_word.update(dict.fromkeys(words.split(), meaning))
+    return by_word
 
 
 # Why a service did not send a mail. Only a list of bounces says something about the mailbox.
+SUPPRESSED = r"on (?:the|our|your) suppression list|(?:address|recipient) (?:was |is )?suppressed"
+SENTENCE_ROWS = (
+    # Mailgun's code 605; Amazon SES, its global list
+    (r"previously bounced|history of (?:bouncing|producing hard bounces)", "hard"),
+    (r"provider sent a hard bounce message", "hard"),  # Resend
+    # SendGrid, why a mail was dropped
+    (r"^bounced address$|^invalid$", "hard"),
+    (r"^spam reporting address$", "complaint"),
+    (r"^unsubscribed address$|^invalid smtpapi header|over package quota", SKIP),
+    (r"^spam content", "blocked"),
+    (r"due to blacklist(?:ed)? user", "soft"),  # Brevo, a list of its own
+    (r"not delivering to (?:an? )?unsubscribed", SKIP),  # Mailgun, 606
+    (r"marked your (?:messages?|e?-?mails?) as spam", "complaint"),  # Mailgun, 607
+    (SUPPRESSED, "soft"),  # Amazon SES, the list of an account; SparkPost, "due to customer policy"
+)
 SENTENCES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern, re.IGNORECASE), meaning)
-    for pattern, meaning in (
-        # Mailgun's code 605; Amazon SES, its global list
-        (r"previously bounced|history of (?:bouncing|producing hard bounces)", "hard"),
-        (r"provider sent a hard bounce message", "hard"),  # Resend
-        # SendGrid, why a mail was dropped
-        (r"^bounced address$|^invalid$", "hard"),
-        (r"^spam reporting address$", "complaint"),
-        (r"^unsubscribed address$|^invalid smtpapi header|over package quota", SKIP),
-        (r"^spam content", "blocked"),
-        (r"due to blacklist(?:ed)? user", "soft"),  # Brevo, a list of its own
-        (r"not delivering to (?:an? )?unsubscribed", SKIP),  # Mailgun, 606
-        (r"marked your (?:messages?|e?-?mails?) as spam", "complaint"),  # Mailgun, 607
-        # Amazon SES, the list of an account; SparkPost, "due to customer policy"
-        (
-            r"on (?:the|our|your) suppression list|(?:address|recipient) (?:was |is )?suppressed",
-            "soft",
-        ),
-    )
+    (re.compile(pattern, re.IGNORECASE), meaning) for pattern, meaning in SENTENCE_ROWS
 )

@@ -27,16 +27,19 @@ def filled_text(cell: object) -> str | None:
     """A cell as stripped text; None if it is empty."""
     if cell is None or cell != cell:
         return None
-    text = str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
-    return whole_text(text.strip()[: MAX_DIAGNOSTIC * 8]) or None
+    if isinstance(cell, float) and cell.is_integer():
+        cell = int(cell)
+    return whole_text(str(cell).strip()[: MAX_DIAGNOSTIC * 8]) or None
 
 
 @lru_cache(maxsize=10_000)
 def known_word(text: str) -> str | None:
     """What a word means in every export: as a whole, or else by its parts.
 
-    >>> [known_word(word) for word in ("activity.hard_bounced", "MessageDeliveryFailed", "unbounced", "Lunch")]
-    ['hard', 'judge', None, None]
+    >>> known_word("activity.hard_bounced"), known_word("MessageDeliveryFailed")
+    ('hard', 'judge')
+    >>> known_word("unbounced"), known_word("Lunch")
+    (None, None)
     """
     word = plain_word(text)
     whole = meanings("words").get(word) or meanings("reasons").get(word)
@@ -45,11 +48,11 @@ def known_word(text: str) -> str | None:
     parts = parts_of(text)
     if not parts or len(parts) > MAX_WORDS or parts & word_parts()["undone"]:
         return None
-    found = [meaning for meaning, names in word_parts().items() if parts & names]
-    if "hard" in found and "soft" in found:
+    of_parts = [meaning for meaning, names in word_parts().items() if parts & names]
+    if "hard" in of_parts and "soft" in of_parts:
         return JUDGE
     for meaning in ("complaint", "hard", "soft", "blocked", JUDGE, "delivered", SKIP):
-        if meaning in found:
+        if meaning in of_parts:
             return meaning
     return None
 
@@ -61,11 +64,15 @@ def parts_of(text: str) -> frozenset[str]:
 
 
 def word_of_flag(name: str, cell: str) -> str | None:
-    """A word; of a cell that is true, the name of its column (``hard_bounce: true``); None of one that is false."""
+    """The word of a cell.
+
+    Of ``hard_bounce: true`` the name of its column, None of one that is false.
+    """
     lower = cell.lower()
-    if lower not in ("true", "false") or known_word(last_member(name)) in (None, SKIP):
+    member = last_member(name)
+    if lower not in ("true", "false") or known_word(member) in (None, SKIP):
         return cell
-    return last_member(name) if lower == "true" else None
+    return member if lower == "true" else None
 
 
 def last_member(name: str) -> str:

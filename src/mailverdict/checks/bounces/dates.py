@@ -1,8 +1,9 @@
 """A date as a person or program wrote it: read as a whole, or not at all.
 
-A text is cut into tokens, and each token is a part of the date: ``Tue Mar 03 2026 09:15:00 GMT-0500 (CST)`` is a weekday,
-a month, a day, a year, a time, an offset and a comment. A token that is none of these, a second one of a kind, or a
-zone with several meanings leaves the date out: a moment that is hours off is worse than none.
+A text is cut into tokens, and each token is a part of the date: ``Tue Mar 03 2026 09:15:00 GMT-0500
+(CST)`` is a weekday, a month, a day, a year, a time, an offset and a comment. A token that is none
+of these, a second one of a kind, or a zone with several meanings leaves the date out: a moment that
+is hours off is worse than none.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ WEEKDAY_NAMES = (
     *("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
     *("tues", "wednes", "thur", "thurs"),
 )
-# Hours east of UTC, by RFC 5322 section 4.3 and tz database 2025b (2026-11). Left out are names with several meanings:
-# BST (Britain, Bangladesh), CST (North America, China, Cuba), IST (India, Israel, Ireland), AST, ECT, GST, SST, WST.
+# Hours east of UTC, by RFC 5322 section 4.3 and tz database 2025b (2026-11). Left out are names
+# with several meanings: BST (Britain, Bangladesh), CST (North America, China, Cuba), IST (India,
+# Israel, Ireland), AST, ECT, GST, SST, WST.
 ZONES = {
     "z": 0.0, "ut": 0.0, "utc": 0.0, "gmt": 0.0, "wet": 0.0, "west": 1.0,
     "cet": 1.0, "cest": 2.0, "met": 1.0, "mest": 2.0, "mez": 1.0, "mesz": 2.0,
@@ -44,10 +46,14 @@ TOKEN = re.compile(
 )
 
 
+OFFSET = re.compile(r"(?:utc|gmt)?([+-])(\d\d?):?(\d\d)?")
+
+
 def date_of(value: object) -> datetime | None:
     """The moment of a text in UTC, by ISO 8601, RFC 5322 or a form with the month's name.
 
-    None if a part of it is not understood, or it is not between 1980 and 2200. Without a zone it is in UTC.
+    None if a part of it is not understood, or it is not between 1980 and 2200. Without a zone it is
+    in UTC.
 
     >>> date_of("Tue Mar 03 2026 09:15:00 GMT-0500 (CST)").isoformat()
     '2026-03-03T14:15:00+00:00'
@@ -60,14 +66,14 @@ def date_of(value: object) -> datetime | None:
     if len(text) > MAX_DATE:
         return None
     try:
-        found: datetime | None = datetime.fromisoformat(text)
+        moment: datetime | None = datetime.fromisoformat(text)
     except ValueError:
-        found = read_tokens(text)
-    if found is None or not 1980 <= found.year < 2200:
+        moment = read_tokens(text)
+    if moment is None or not 1980 <= moment.year < 2200:
         return None
-    if found.tzinfo is None:
-        return found.replace(tzinfo=UTC)
-    return found.astimezone(UTC)
+    if moment.tzinfo is None:
+        return moment.replace(tzinfo=UTC)
+    return moment.astimezone(UTC)
 
 
 def read_tokens(text: str) -> datetime | None:
@@ -89,7 +95,7 @@ def read_tokens(text: str) -> datetime | None:
 
 
 def tokens_of(text: str) -> dict[str, str] | None:
-    """The parts of a date by kind; None if a token is not a part of a date, or a second one of its kind."""
+    """The parts of a date by kind; None if a token is none, or a second one of its kind."""
     tokens: dict[str, str] = {}
     place = 0
     while place < len(text):
@@ -123,16 +129,18 @@ def kind_of_name(name: str) -> str:
 
 def day_of(tokens: dict[str, str]) -> tuple[int, int, int] | None:
     """Year, month and day."""
-    if date := tokens.get("date"):
-        year, month, day = re.split(r"[-/.]", date)
+    if "date" in tokens:
+        year, month, day = re.split(r"[-/.]", tokens["date"])
         return int(year), int(month), int(day)
     if not {"year", "month", "day"} <= tokens.keys():
         return None
-    year = tokens["year"]
-    if len(year) == 3:
+    digits = tokens["year"]
+    if len(digits) == 3:
         return None
-    century = {4: 0, 1: 2000, 2: 2000 if year < "50" else 1900}[len(year)]  # RFC 5322 4.3
-    return century + int(year), MONTHS.index(tokens["month"][:3]) + 1, int(tokens["day"])
+    number = int(digits)
+    if len(digits) < 4:  # RFC 5322 section 4.3
+        number += 2000 if number < 50 else 1900
+    return number, MONTHS.index(tokens["month"][:3]) + 1, int(tokens["day"])
 
 
 def clock_of(text: str, half: str | None) -> timedelta | None:
@@ -142,12 +150,18 @@ def clock_of(text: str, half: str | None) -> timedelta | None:
     if half is not None:
         if not 1 <= hour <= 12:
             return None
-        hour = hour % 12 + 12 * half.startswith("p")
-    seconds = int(rest[0]) if rest else 0
+        hour %= 12
+        if half.startswith("p"):
+            hour += 12
+    seconds = 0
+    microseconds = 0
+    if rest:
+        seconds = int(rest[0])
+    if len(rest) > 1:
+        microseconds = int(rest[1].ljust(6, "0")[:6])
     if hour > 23 or int(minutes) > 59 or seconds > 60:
         return None
-    micros = int(rest[1].ljust(6, "0")[:6]) if len(rest) > 1 else 0
-    return timedelta(hours=hour, minutes=int(minutes), seconds=seconds, microseconds=micros)
+    return timedelta(hours=hour, minutes=int(minutes), seconds=seconds, microseconds=microseconds)
 
 
 def zone_of(tokens: dict[str, str]) -> float | None:
@@ -158,9 +172,13 @@ def zone_of(tokens: dict[str, str]) -> float | None:
     if offset is None:
         name = name or comment
         return ZONES.get(name) if name else 0.0
-    sign, hours, minutes = re.fullmatch(r"(?:utc|gmt)?([+-])(\d\d?):?(\d\d)?", offset).groups()  # type: ignore[union-attr]
+    match = OFFSET.fullmatch(offset)
+    assert match is not None  # by `TOKEN`
+    sign, hours, minutes = match.groups()
     east = int(hours) + int(minutes or 0) / 60
     if sign == "-":
         east = -east
-    is_contradiction = name in ZONES and ZONES[name] != east and offset not in ("-0000", "+0000")
-    return None if is_contradiction else east
+    is_unknown = offset in ("-0000", "+0000")
+    if name in ZONES and ZONES[name] != east and not is_unknown:
+        return None
+    return east

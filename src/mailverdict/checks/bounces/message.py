@@ -1,11 +1,16 @@
-"""A mail that reports a delivery, as values: RFC 3464 and RFC 6533 reports, RFC 5965 complaints, plain-text bounces.
+"""A mail that reports a delivery: RFC 3464 and 6533 reports, RFC 5965 complaints, plain text.
 
-The mail is untrusted: its size, nesting, number of parts and of recipients are bounded, and what cannot be read is
-returned as a problem, never raised.
+    Final-Recipient: rfc822; ada@web.de
+    Action: failed                            -> DeliveryReport("ada@web.de", HARD,
+    Status: 5.1.1                                    MAILBOX_NOT_FOUND, "5.1.1", "smtp; 550 ...")
+    Diagnostic-Code: smtp; 550 User unknown
 
-A mail counts if one of ours came back with it (`origin.py`). Of its parts (`parts.py`) the report is read; without one
-the text, by the forms of known mail systems or by its one recipient (`notices.py`); and each recipient is judged
-(`outcome.py`).
+The mail is untrusted: its size, nesting, number of parts and of recipients are bounded, and what
+cannot be read is returned as a problem, never raised.
+
+A mail counts if one of ours came back with it (`origin.py`). Of its parts (`parts.py`) the report
+is read; without one the text, by the forms of known mail systems or by its one recipient
+(`notices.py`); and each recipient is judged (`outcome.py`).
 """
 
 from __future__ import annotations
@@ -57,15 +62,18 @@ MAX_REPORTS = 5_000  # recipients in one mail
 MAX_REPLIES = 20  # codes in a text that are judged
 MAX_FORWARDED = 20  # attached mails that are looked into
 
-# The standard library reads these types as messages, whatever their transfer encoding: read as text they stay whole.
+# The standard library reads these types as messages, whatever their transfer encoding: read as text
+# they stay whole.
 REPORT_TYPES = re.compile(
     rb"message/(delivery-status|global-delivery-status|feedback-report)", re.IGNORECASE
 )
 STATUS_TYPES = ("text/x-delivery-status", "text/x-global-delivery-status")
 FEEDBACK_TYPE = "text/x-feedback-report"
 DELIVERED = ("delivered", "relayed", "expanded")
-# Feedback types of RFC 5965 section 7.3 and its registry at iana.org (marf-parameters, 2026-11), and of RFC 7489: a
-# person complained, or no person did. Any other type is named, and is not counted.
+# Feedback types of RFC 5965 section 7.3 and its registry at iana.org (marf-parameters, 2026-11),
+# and of RFC 7489: a person complained, or no person did. Any other type is named, and is not
+# counted.
+DATE_FIELDS = {"received-date": "arrival-date"}  # of the mail that a person complains of
 COMPLAINTS = ("abuse", "fraud", "opt-out", "opt-out-list", "miscategorized", "spam", "")
 NO_COMPLAINTS = ("not-spam", "auth-failure", "dmarc", "virus")
 CODE_AND_STATUS = re.compile(r"(?<!\d)[45]\d\d[ -]['\"]?#?[245]\.\d{1,3}\.\d{1,3}(?!\d)")
@@ -75,8 +83,9 @@ INLINE_FIELDS = re.compile(
     r"^(?:reporting-mta|final-recipient|original-recipient|action): ", re.IGNORECASE | re.MULTILINE
 )
 AUTO_REPLY = re.compile(
-    r"out of (?:the )?office|automatic reply|auto-?reply|autoreply|auto:|abwesen|automatische antwort|on vacation"
-    r"|absence|reponse automatique|r.ponse automatique|respuesta autom|risposta automatica|resposta autom|afwezig",
+    r"out of (?:the )?office|automatic reply|auto-?reply|autoreply|auto:|abwesen"
+    r"|automatische antwort|on vacation|absence|reponse automatique|r.ponse automatique"
+    r"|respuesta autom|risposta automatica|resposta autom|afwezig",
     re.IGNORECASE,
 )
 
@@ -123,28 +132,31 @@ def read_message(data: bytes) -> MailReading:
             return MailReading(problems=["not a mail: it has no header"])
         reading = read_parsed(message)
         last = list(own_parts(message))[-1:]
-    except Exception as exc:  # noqa: BLE001 - parsers raise many kinds for hostile mails, and one mail is one mail
+    except Exception as exc:  # noqa: BLE001 - parsers raise many kinds, and one mail is one mail
         return MailReading(problems=[f"not a readable mail ({type(exc).__name__})"])
-    if len(data) > MAX_MESSAGE and (
-        reading.problems or any(each.get_content_type() in STATUS_TYPES for each in last)
-    ):
-        reading.problems.append(
-            f"only the first {MAX_MESSAGE // 1024} KiB of a larger mail were read"
-        )
+    is_cut = len(data) > MAX_MESSAGE
+    ends_in_report = any(part.get_content_type() in STATUS_TYPES for part in last)
+    if is_cut and (reading.problems or ends_in_report):
+        most = f"{MAX_MESSAGE // 1024} KiB"
+        reading.problems.append(f"only the first {most} of a larger mail were read")
     return reading
 
 
 def read_parsed(message: Message, *, depth: int = 0) -> MailReading:
-    """The reports of a mail; of one that is not a report itself, those of the mails attached to it."""
+    """The reports of a mail; of one that is none itself, those of the mails attached to it."""
     parts = list(own_parts(message))
-    status = [part for part in parts if part.get_content_type() in STATUS_TYPES]
-    feedback = [part for part in parts if part.get_content_type() == FEEDBACK_TYPE]
-    # A multipart that is still one text here has a wrong boundary, or none.
-    texts = [
-        decode_part(p)
-        for p in parts
-        if p.get_content_type() == "text/plain" or p.get_content_maintype() == "multipart"
-    ]
+    status = []
+    feedback = []
+    texts = []
+    for part in parts:
+        kind = part.get_content_type()
+        if kind in STATUS_TYPES:
+            status.append(part)
+        elif kind == FEEDBACK_TYPE:
+            feedback.append(part)
+        elif kind == "text/plain" or part.get_content_maintype() == "multipart":
+            # A multipart that is still one text here has a wrong boundary, or none.
+            texts.append(decode_part(part))
     returned = read_returned(parts, texts)
     at = date_of(message.get("Date"))
     if status:
@@ -162,21 +174,33 @@ def read_parsed(message: Message, *, depth: int = 0) -> MailReading:
     reading = read_notice_text(message, parts, texts, returned, at)
     if reading.reports or depth > 0:
         return reading
-    attached = [mail for part in parts for mail in attached_mails(part)]
+    forwarded = read_forwarded(message, parts)
+    if forwarded.reports or (forwarded.problems and not reading.problems):
+        return forwarded
+    return reading
+
+
+def read_forwarded(message: Message, parts: list[Message]) -> MailReading:
+    """The reports in the mails that a person attached to a mail."""
+    attached: list[Message] = []
+    for part in parts:
+        attached += attached_mails(part)
     forwarded = MailReading()
     for mail in attached[:MAX_FORWARDED]:
-        copy = read_returned(list(own_parts(mail)), [])
-        inner = without_own(read_parsed(mail, depth=1), message, receivers_of(mail) or copy.senders)
+        went_to = receivers_of(mail)
+        if not went_to:
+            went_to = read_returned(list(own_parts(mail)), []).senders
+        inner = without_own(read_parsed(mail, depth=1), message, went_to)
         forwarded.reports += inner.reports
         forwarded.problems += inner.problems
-    is_told = bool(forwarded.problems) and not reading.problems
-    return forwarded if forwarded.reports or is_told else reading
+    return forwarded
 
 
 def without_own(reading: MailReading, message: Message, went_to: Sequence[str]) -> MailReading:
     """The reports that a person's mail brings, without those that are not about a mail of ours.
 
-    `went_to` are those who got the bounce. One that went to the person is about a mail to us: it names our own address.
+    `went_to` are those who got the bounce. One that went to the person is about a mail to us: it
+    names our own address.
     """
     if reading.reports and belongs_to_sender(message, went_to):
         return MailReading(problems=[f"a bounce of a mail that was not ours, but of {went_to[0]}"])
@@ -191,7 +215,7 @@ def without_own(reading: MailReading, message: Message, went_to: Sequence[str]) 
     return kept
 
 
-# --- RFC 3464 -----------------------------------------------------------------------------------------------------
+# --- RFC 3464 --------------------------------------------------------------------------------
 
 
 def read_status(
@@ -205,23 +229,23 @@ def read_status(
     reading = MailReading()
     failed = addresses_in(message.get_all("X-Failed-Recipients"))
     senders = addresses_of_sender(message, returned)
-    groups = [group for text in fields for group in recipient_groups(text)][: MAX_REPORTS + 1]
+    groups: list[dict[str, str]] = []
+    for text in fields:
+        groups += recipient_groups(text)
     alone: tuple[str, ...] = ()
-    if len(groups) == 1 and (address := recipient_of(groups[0])):
-        alone = (address,)  # the whole text is about one recipient
-    notices = {
-        folded_key(notice.address): notice
-        for text in texts
-        for notice in find_notices(text, alone, is_sure=bool(alone))
-    }
+    fallback = only(failed)
+    if len(groups) == 1:  # the whole text is about one recipient
+        named = recipient_of(groups[0])
+        alone = () if named is None else (named,)
+        fallback = fallback or only(returned.recipients)
+    notices: dict[str, Notice] = {}
+    for text in texts:
+        for notice in find_notices(text, alone, is_sure=bool(alone)):
+            notices[folded_key(notice.address)] = notice
     if len(groups) > MAX_REPORTS:
         reading.problems.append(f"more than {MAX_REPORTS:,} recipients: the rest was not read")
     for group in groups[:MAX_REPORTS]:
-        address = (
-            recipient_of(group)
-            or only(failed)
-            or (only(returned.recipients) if len(groups) == 1 else None)
-        )
+        address = recipient_of(group) or fallback
         if address is None:
             reading.problems.append("a delivery report without a recipient's address")
         else:
@@ -232,16 +256,15 @@ def read_status(
 
 
 def recipient_groups(text: str) -> list[dict[str, str]]:
-    """The fields of each recipient, by lower-case name (RFC 3464 2.3); blank lines between fields are tolerated."""
+    """The fields of each recipient, by lower-case name (RFC 3464 section 2.3).
+
+    Blank lines between fields are tolerated.
+    """
     groups: list[dict[str, str]] = []
     text = re.sub(r"^([\w-]{1,60})[ \t]+:", r"\1:", text, flags=re.MULTILINE)  # Mimecast
     for block in re.split(r"\n(?:[ \t]*\n)+", text.strip("\n")):
-        fields = [
-            (n.strip().lower(), clean_text(str(v)))
-            for n, v in HeaderParser(policy=compat32).parsestr(block).items()
-        ]
         group: dict[str, str] = {}
-        for name, value in fields:
+        for name, value in fields_of(block):
             if name in ("final-recipient", "original-recipient") and name in group:
                 groups.append(group)
                 group = {}
@@ -250,18 +273,23 @@ def recipient_groups(text: str) -> list[dict[str, str]]:
             groups.append(group)
         elif groups and "diagnostic-code" in group:  # a blank line within the fields of a recipient
             groups[-1] = {**group, **groups[-1]}
-    return [
-        group
-        for group in groups
-        if recipient_of(group) or "action" in group or "diagnostic-code" in group
-    ]
+    used = []
+    for group in groups:
+        if recipient_of(group) or "action" in group or "diagnostic-code" in group:
+            used.append(group)
+    return used
+
+
+def fields_of(block: str) -> list[tuple[str, str]]:
+    """The fields of a block of header lines, by lower-case name."""
+    header = HeaderParser(policy=compat32).parsestr(block)
+    return [(name.strip().lower(), clean_text(str(value))) for name, value in header.items()]
 
 
 def recipient_of(group: dict[str, str]) -> str | None:
     """The address that the sender used if it is known, else the final one."""
-    return find_address(group.get("original-recipient", "")) or find_address(
-        group.get("final-recipient", "")
-    )
+    original = find_address(group.get("original-recipient", ""))
+    return original or find_address(group.get("final-recipient", ""))
 
 
 def judge_group(
@@ -274,30 +302,28 @@ def judge_group(
 ) -> DeliveryReport:
     action = group.get("action", "").split(" ", 1)[0].strip("()").lower()
     status = find_status(group.get("status", ""))
-    diagnostic = group.get("diagnostic-code", "") or supplementary_reply(
-        group.get("x-supplementary-info", "")
-    )
+    diagnostic = group.get("diagnostic-code", "")
+    if not diagnostic:
+        diagnostic = supplementary_reply(group.get("x-supplementary-info", ""))
     notice = notices.get(folded_key(address))
-    if not diagnostic and notice is not None:
-        is_open = judge(status, "").reason is Reason.INCONCLUSIVE
-        diagnostic = notice.text if is_open else ""
+    if not diagnostic and notice is not None and judge(status, "").reason is Reason.INCONCLUSIVE:
+        diagnostic = notice.text
     when = date_of(group.get("last-attempt-date")) or at or date_of(group.get("arrival-date"))
-    if action in DELIVERED or (
-        action not in ("failed", "delayed") and (status or "").startswith("2")
-    ):
-        found = Judgement(Outcome.DELIVERED, None)
+    is_success = status is not None and status.startswith("2")
+    if action in DELIVERED or (is_success and action not in ("failed", "delayed")):
+        judged = Judgement(Outcome.DELIVERED, None)
     else:
-        found = judge(status, diagnostic)
+        judged = judge(status, diagnostic)
         original = find_address(group.get("original-recipient", ""))
         final = find_address(group.get("final-recipient", ""))
-        is_another = found.outcome is Outcome.HARD and reaches_another(original, final)
+        is_another = judged.outcome is Outcome.HARD and reaches_another(original, final)
         if action == "delayed" or is_another:
-            found = Judgement(Outcome.SOFT, found.reason)
-        found = without_sender(found, diagnostic, address, senders)
+            judged = Judgement(Outcome.SOFT, judged.reason)
+        judged = without_sender(judged, diagnostic, address, senders)
     return DeliveryReport(
         address,
-        found.outcome,
-        found.reason,
+        judged.outcome,
+        judged.reason,
         status,
         clean_text(diagnostic)[:MAX_DIAGNOSTIC] or None,
         when,
@@ -316,63 +342,65 @@ def supplementary_reply(value: str) -> str:
 
 
 def without_sender(
-    found: Judgement, text: str, address: str, senders: tuple[str, ...]
+    judged: Judgement, text: str, address: str, senders: tuple[str, ...]
 ) -> Judgement:
-    """The judgement, unless the text names a sender as the mailbox that is missing, and not the recipient."""
+    """The judgement, unless the text names a sender as missing, and not the recipient."""
     lower = text.lower()
-    if found.outcome is not Outcome.HARD or address.lower() in lower:
-        return found
-    is_about_sender = any(each.lower() in lower for each in senders)
-    return Judgement(Outcome.BLOCKED, Reason.SENDER_BLOCKED) if is_about_sender else found
+    if judged.outcome is not Outcome.HARD or address.lower() in lower:
+        return judged
+    if any(sender.lower() in lower for sender in senders):
+        return Judgement(Outcome.BLOCKED, Reason.SENDER_BLOCKED)
+    return judged
 
 
 def reaches_another(original: str | None, final: str | None) -> bool:
-    """Whether the mail went on to a mailbox of another name, by forwarding or a list: the first one exists."""
+    """Whether the mail went on to a mailbox of another name: then the first one exists."""
     if not original or not final:
         return False
-    names = {address.rpartition("@")[0].strip('"').lower() for address in (original, final)}
-    return len(names) > 1
+    first_name, _, _ = original.rpartition("@")
+    last_name, _, _ = final.rpartition("@")
+    return first_name.strip('"').lower() != last_name.strip('"').lower()
 
 
-# --- complaints ---------------------------------------------------------------------------------------------------
+# --- complaints ------------------------------------------------------------------------------
 
 
 def read_feedback(parts: list[Message], returned: ReturnedMail, at: datetime | None) -> MailReading:
-    """The recipients of an abuse report (RFC 5965); reports that are not complaints are other mail."""
-    fields = [
-        (name.lower(), clean_text(str(value)))
-        for part in parts
-        for name, value in HeaderParser(policy=compat32)
-        .parsestr(decode_part(part).lstrip("\n"))
-        .items()
-    ]
-    kind = next((value.lower() for name, value in fields if name == "feedback-type"), "abuse")
+    """The recipients of an abuse report (RFC 5965); one that is no complaint is another mail."""
+    by_name: dict[str, list[str]] = {}
+    for part in parts:
+        for name, value in fields_of(decode_part(part).lstrip("\n")):
+            by_name.setdefault(DATE_FIELDS.get(name, name), []).append(value)
+    kind = by_name.get("feedback-type", ["abuse"])[0].lower()
     if kind in NO_COMPLAINTS:
         return MailReading(is_other=True)
     if kind not in COMPLAINTS:
-        return MailReading(
-            problems=[f"a feedback report of type {kind[:40]!r} is not counted as a complaint"]
-        )
-    dates = [date_of(value) for name, value in fields if name in ("arrival-date", "received-date")]
-    named = [
-        found
-        for name, value in fields
-        if name == "original-rcpt-to" and (found := find_address(value))
-    ]
-    copied = returned.complainant or recipient_outside(returned)
-    addresses = list(dict.fromkeys(named)) or ([] if copied is None else [copied])
+        problem = f"a feedback report of type {kind[:40]!r} is not counted as a complaint"
+        return MailReading(problems=[problem])
+    named = [find_address(value) for value in by_name.get("original-rcpt-to", [])]
+    addresses = [address for address in dict.fromkeys(named) if address]
     if not addresses:
-        return MailReading(problems=["a complaint without the recipient's address"])
-    return MailReading(
-        [complaint(each, kind, (*dates, at)[0] or at, returned) for each in addresses[:MAX_REPORTS]]
-    )
+        copied = returned.complainant or recipient_outside(returned)
+        if copied is None:
+            return MailReading(problems=["a complaint without the recipient's address"])
+        addresses = [copied]
+    dates = by_name.get("arrival-date")
+    when = at
+    if dates is not None:
+        when = date_of(dates[0]) or at
+    reading = MailReading()
+    for address in addresses[:MAX_REPORTS]:
+        reading.reports.append(complaint(address, kind, when, returned))
+    return reading
 
 
 def recipient_outside(returned: ReturnedMail) -> str | None:
-    """The recipient of the copy, unless it has the sender's domain, as the address of the sender's own list has."""
+    """The recipient of the copy, unless it has the sender's domain, as the sender's list has."""
     copied = only(returned.recipients)
-    own = {each.rpartition("@")[2].lower() for each in returned.senders}
-    return None if copied is None or copied.rpartition("@")[2].lower() in own else copied
+    if copied is None:
+        return None
+    our_domains = {domain_of(address) for address in returned.senders}
+    return None if domain_of(copied) in our_domains else copied
 
 
 def complaint(
@@ -384,7 +412,7 @@ def complaint(
     )
 
 
-# --- bounces without a delivery status part -----------------------------------------------------------------------
+# --- bounces without a delivery status part --------------------------------------------------
 
 
 def read_notice_text(
@@ -394,7 +422,7 @@ def read_notice_text(
     returned: ReturnedMail,
     at: datetime | None,
 ) -> MailReading:
-    """The recipients of a bounce in plain text, or else in HTML; an automatic answer of a person is not one."""
+    """The recipients of a bounce in plain text, or else in HTML; not of an automatic answer."""
     subject = header_text(message.get("Subject"))
     failed = addresses_in(message.get_all("X-Failed-Recipients"))
     is_answer = ANSWER.match(subject) is not None
@@ -404,7 +432,11 @@ def read_notice_text(
         if JSON_START.match(text) and not is_answer and is_of_notifier(message):
             return MailReading(is_other=True, events=text)
     sign = sign_of(message, returned, texts)
-    inline = [text[match.start() :] for text in texts if (match := INLINE_FIELDS.search(text))]
+    inline = []
+    for text in texts:
+        match = INLINE_FIELDS.search(text)
+        if match is not None:
+            inline.append(text[match.start() :])
     if inline and sign is not Sign.NONE:
         reading = read_status(message, inline, [], returned, at)
         if not reading.problems:
@@ -438,24 +470,26 @@ def notices_in(
     failed = addresses_in(message.get_all("X-Failed-Recipients"))
     senders = addresses_of_sender(message, returned)
     is_sure = sign is Sign.SURE
-    own_domains = set() if is_of_daemon(message) else own_domains_of(message)
+    our_domains: set[str] = set()
+    if not is_of_daemon(message):
+        our_domains = own_domains_of(message)
     notices: dict[str, Notice] = {}
     for text in texts:
-        for notice in find_notices(
-            text, failed, senders, copied=returned.recipients, is_sure=is_sure
-        ):
-            is_own = domain_of(notice.address) in own_domains
-            if not is_own and (is_sure or has_reply(notice.text)):
+        copied = returned.recipients
+        for notice in find_notices(text, failed, senders, copied=copied, is_sure=is_sure):
+            is_ours = domain_of(notice.address) in our_domains
+            if not is_ours and (is_sure or has_reply(notice.text)):
                 notices.setdefault(folded_key(notice.address), notice)
     return list(notices.values())
 
 
 def has_reply(text: str) -> bool:
-    """Whether a text has the reply of a mail server: with a status, or with a cause that is known."""
+    """Whether a text has the reply of a mail server: with a status, or with a known cause."""
     if CODE_AND_STATUS.search(text):
         return True
-    for match in islice(REPLY.finditer(" ".join(text[:MAX_MESSAGE].split())), MAX_REPLIES):
-        reply = match.string[match.start() : match.start() + MAX_DIAGNOSTIC // 2]
+    line = " ".join(text[:MAX_MESSAGE].split())
+    for match in islice(REPLY.finditer(line), MAX_REPLIES):
+        reply = line[match.start() : match.start() + MAX_DIAGNOSTIC // 2]
         if judge(None, reply).reason is not Reason.INCONCLUSIVE:
             return True
     return False
@@ -482,5 +516,5 @@ def notice_report(
 
 
 def addresses_of_sender(bounce: Message, returned: ReturnedMail) -> tuple[str, ...]:
-    """The addresses of the sender: a bounce goes to the envelope sender, and the copy has the others."""
+    """The addresses of the sender: a bounce goes to the envelope sender, the copy has the others."""
     return (*addresses_in(bounce.get_all("To")), *returned.senders)

@@ -1,9 +1,14 @@
 """Whose bounce a mail is: one of ours that came back, that of a person who writes to us, or none.
 
-A report part in a mail of its own came back to us, and one that is attached did unless it was addressed to the person
-who attaches it. A text is weighed (`Sign`): the sender, or an empty return path beside a subject, show a bounce of
-which sentences are believed; one of these signs alone, only the reply of a mail server; without any the mail is
-another one.
+    From: MAILER-DAEMON                              SURE: sentences are believed
+    Return-Path: <> and Subject: Undeliverable       SURE
+    Subject: Undeliverable, from a person            LIKELY: only a reply "550 5.1.1 ..." is
+    Subject: Re: Lunch                               NONE
+
+A report part in a mail of its own came back to us, and one that is attached did unless it was
+addressed to the person who attaches it. A text is weighed (`Sign`): the sender, or an empty return
+path beside a subject, show a bounce of which sentences are believed; one of these signs alone, only
+the reply of a mail server; without any the mail is another one.
 """
 
 from __future__ import annotations
@@ -23,17 +28,21 @@ BOUNCE_SENDER = re.compile(
     r"mailer-?daemon|post_?master@|mail delivery (?:sub)?system|mdaemon", re.IGNORECASE
 )
 BOUNCE_SUBJECT = re.compile(
-    r"undeliver|delivery (?:status notification|fail|has failed|report|problem|error)|returned mail|failure notice"
+    r"undeliver|delivery (?:status notification|fail|has failed|report|problem|error)"
+    r"|returned mail|failure notice"
     r"|mail delivery|mail fail|failed mail|mail (?:system )?error|error sending your mail"
     r"|(?:not|n't) (?:be |been )?(?:yet )?(?:delivered|sent)\b|non-?deliver"
-    r"|unzustellbar|nicht zugestellt|non remis|echec de la remise|no se puede entregar|non recapitabile|n.o entregue"
+    r"|unzustellbar|nicht zugestellt|non remis|echec de la remise|no se puede entregar"
+    r"|non recapitabile|n.o entregue"
     r"|onbestelbaar|mancato recapito|niedostarczon|nie dostarczon|не доставлен|недоставлен"
     r"|退信|メールエラー|配信不能|配信エラー",
     re.IGNORECASE,
 )
 MACHINE = re.compile(r"no-?reply|notif|alert|sns|webhook|postmaster|daemon", re.IGNORECASE)
 ANSWER = re.compile(
-    r"\s*(?:\[[^\]]{0,40}\]\s*)?(?:re|fwd?|aw|wg|tr|rv|enc|sv|vs|vb|antw|odp|pd|ref|回复|答复|转发|回覆|轉寄)\s*(?:\[\d+\])?[:：]",
+    r"\s*(?:\[[^\]]{0,40}\]\s*)?"
+    r"(?:re|fwd?|aw|wg|tr|rv|enc|sv|vs|vb|antw|odp|pd|ref|回复|答复|转发|回覆|轉寄)"
+    r"\s*(?:\[\d+\])?[:：]",
     re.IGNORECASE,
 )
 
@@ -59,7 +68,9 @@ def sign_of(message: Message, returned: ReturnedMail, texts: Sequence[str]) -> S
         return Sign.SURE
     if came_back and any(BOUNCE_SUBJECT.search(text[:4_000]) for text in texts):
         return Sign.SURE
-    return Sign.LIKELY if has_subject or is_machine or came_back else Sign.NONE
+    if has_subject or is_machine or came_back:
+        return Sign.LIKELY
+    return Sign.NONE
 
 
 def is_of_daemon(message: Message) -> bool:
@@ -82,17 +93,19 @@ def is_of_machine(message: Message) -> bool:
 
 def is_of_notifier(message: Message) -> bool:
     """Whether a program sent a mail, by its own words or by the address."""
-    return is_of_machine(message) or any(
-        MACHINE.search(address.rpartition("@")[0]) for address in senders_of(message)
-    )
+    if is_of_machine(message):
+        return True
+    names = [address.rpartition("@")[0] for address in senders_of(message)]
+    return any(MACHINE.search(name) for name in names)
 
 
 def is_returned_to_us(message: Message, returned: ReturnedMail) -> bool:
     """Whether a mail has a copy of one of ours, and is not the answer of a person who got it."""
-    ours = {folded_key(address) for address in returned.senders}
-    theirs = {folded_key(address) for address in returned.recipients}
-    is_ours = any(folded_key(address) in ours for address in receivers_of(message))
-    return is_ours and not any(folded_key(address) in theirs for address in senders_of(message))
+    ours = set(map(folded_key, returned.senders))
+    theirs = set(map(folded_key, returned.recipients))
+    if ours.isdisjoint(map(folded_key, receivers_of(message))):
+        return False
+    return theirs.isdisjoint(map(folded_key, senders_of(message)))
 
 
 def senders_of(message: Message) -> tuple[str, ...]:
@@ -108,10 +121,10 @@ def is_receipt(message: Message) -> bool:
 
 
 def belongs_to_sender(message: Message, went_to: Sequence[str]) -> bool:
-    """Whether a bounce went to the person who sends it to us, or to others of a domain that is not ours."""
+    """Whether a bounce went to the person who sends it to us, or to others of that domain."""
     senders = senders_of(message)
-    theirs = {folded_key(address) for address in senders}
-    if any(folded_key(address) in theirs for address in went_to):
+    theirs = set(map(folded_key, senders))
+    if not theirs.isdisjoint(map(folded_key, went_to)):
         return True
     if not went_to or not own_domains_of(message):
         return False
@@ -120,7 +133,7 @@ def belongs_to_sender(message: Message, went_to: Sequence[str]) -> bool:
 
 
 def own_domains_of(message: Message) -> set[str]:
-    """The domains of those who got a mail, without that of the sender: a provider's, or a colleague's."""
+    """The domains of those who got a mail, without the sender's: a provider's, or a colleague's."""
     theirs = {domain_of(address) for address in senders_of(message)}
     ours = {domain_of(address) for address in receivers_of(message)}
     return ours - theirs

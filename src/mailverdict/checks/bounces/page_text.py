@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 MAX_PAGE = 128 * 1024  # characters that are read; styles stand before the text
 # Elements within a line; every other one begins a line of its own.
 WITHIN_LINE = frozenset(
-    (
+    [
         "a",
         "b",
         "code",
@@ -24,7 +24,7 @@ WITHIN_LINE = frozenset(
         "sup",
         "tt",
         "u",
-    )
+    ]
 )
 UNSEEN = frozenset(("head", "script", "style", "template", "title"))
 
@@ -59,14 +59,20 @@ class PageText(HTMLParser):
 def page_text(page: str) -> str:
     """The lines of a page that are not empty.
 
-    >>> print(page_text("<p>Your mail to <b>ada@firm.example</b> failed:<br>550 5.1.1 &lt;ada&gt; unknown</p>"))
-    Your mail to ada@firm.example failed:
-    550 5.1.1 <ada> unknown
+    >>> print(page_text("<p>Mail to <b>ada@web.de</b> failed:<br>550 &lt;ada&gt; unknown</p>"))
+    Mail to ada@web.de failed:
+    550 <ada> unknown
     """
     parser = PageText()
-    # The parser raises for a marked section that it does not know, such as "<![x["; as a declaration it skips it.
+    # The parser raises for a marked section that it does not know, such as "<![x["; as a
+    # declaration it skips it.
     page = page.replace("<![", "<!")
-    # Not closed: where a comment or tag does not end, `close` would look for its end again at each "<" that follows.
+    # Not closed: where a comment or tag does not end, `close` would look for its end again at each
+    # "<" that follows.
     parser.feed(page[:MAX_PAGE] + "\n")
-    lines = (" ".join(line.split()) for line in "".join(parser.pieces).split("\n"))
-    return "\n".join(line for line in lines if line)
+    lines = []
+    for text in "".join(parser.pieces).split("\n"):
+        line = " ".join(text.split())
+        if line:
+            lines.append(line)
+    return "\n".join(lines)

@@ -21,12 +21,8 @@ MAX_MESSAGE = 512 * 1024  # octets of a mail that are read: a report stands befo
 MAX_PARTS = 200
 MAX_ADDRESS = 320  # characters: 64 + "@" + 255 (RFC 5321 4.5.3.1)
 SENDER_FIELDS = ("From", "Sender", "Return-Path", "Reply-To")  # of the returned mail
-ATTACHED_TYPES = (
-    "message/rfc822",
-    "message/global",
-    "text/rfc822-headers",
-    "message/global-headers",
-)
+MAIL_TYPES = ("message/rfc822", "message/global")
+ATTACHED_TYPES = (*MAIL_TYPES, "text/rfc822-headers", "message/global-headers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +37,13 @@ class ReturnedMail:
 
 def own_parts(message: Message) -> Iterator[Message]:
     """The first `MAX_PARTS` leaf parts in order, without what is inside attached mails."""
-    waiting, left = [message], MAX_PARTS
+    waiting = [message]
+    left = MAX_PARTS
     while waiting and left:
         part = waiting.pop(0)
         payload = part.get_payload()
         if part.get_content_maintype() == "multipart" and isinstance(payload, list):
-            waiting[:0] = [each for each in payload if isinstance(each, Message)]
+            waiting[:0] = [inner for inner in payload if isinstance(inner, Message)]
         else:
             left -= 1
             yield part
@@ -54,10 +51,9 @@ def own_parts(message: Message) -> Iterator[Message]:
 
 def attached_mails(part: Message) -> list[Message]:
     payload = part.get_payload()
-    is_mail = part.get_content_type() in ("message/rfc822", "message/global") and isinstance(
-        payload, list
-    )
-    return [each for each in payload if isinstance(each, Message)] if is_mail else []
+    if part.get_content_type() not in MAIL_TYPES or not isinstance(payload, list):
+        return []
+    return [mail for mail in payload if isinstance(mail, Message)]
 
 
 def decode_part(part: Message) -> str:
@@ -84,12 +80,11 @@ def header_text(value: object) -> str:
 
 
 def pages_of(parts: list[Message]) -> list[str]:
-    return [
-        page_text(decode_part(part)) for part in parts if part.get_content_type() == "text/html"
-    ]
+    pages = [part for part in parts if part.get_content_type() == "text/html"]
+    return [page_text(decode_part(page)) for page in pages]
 
 
-# --- the returned mail and addresses -----------------------------------------------------------------------------------
+# --- the returned mail and addresses ---------------------------------------------------------
 
 
 def values_of(message: Message, names: Sequence[str]) -> Iterator[object]:
@@ -102,34 +97,42 @@ def domain_of(address: str) -> str:
 
 
 def read_returned(parts: list[Message], texts: list[str]) -> ReturnedMail:
-    """What the copy of the sent mail says; in a plain-text bounce it stands at the end of the text."""
+    """What the copy of the sent mail says.
+
+    In a plain-text bounce it stands at the end of the text.
+    """
     for part in parts:
-        kind = part.get_content_type()
-        if kind in ATTACHED_TYPES:
-            mails = attached_mails(part) or [
-                HeaderParser(policy=compat32).parsestr(decode_part(part).lstrip("\n"))
-            ]
+        if part.get_content_type() not in ATTACHED_TYPES:
+            continue
+        mails = attached_mails(part)
+        if mails:
             return describe_returned(mails[0])
+        header = decode_part(part).lstrip("\n")
+        return describe_returned(HeaderParser(policy=compat32).parsestr(header))
     for text in texts:
-        if copy := cut_original(text)[1]:
+        _, copy = cut_original(text)
+        if copy:
             return describe_returned(HeaderParser(policy=compat32).parsestr(copy))
     return ReturnedMail()
 
 
 def describe_returned(mail: Message) -> ReturnedMail:
     complainants = addresses_in(mail.get_all("X-HmXmrOriginalRecipient"))
-    recipients = addresses_in([*(mail.get_all("To") or ()), *(mail.get_all("Cc") or ())])
-    senders = addresses_in([each for name in SENDER_FIELDS for each in mail.get_all(name) or ()])
-    return ReturnedMail(
-        recipients, senders, header_text(mail.get("Message-ID"))[:300] or None, only(complainants)
-    )
+    recipients = addresses_in(list(values_of(mail, ("To", "Cc"))))
+    senders = addresses_in(list(values_of(mail, SENDER_FIELDS)))
+    message_id = header_text(mail.get("Message-ID"))[:300] or None
+    return ReturnedMail(recipients, senders, message_id, only(complainants))
 
 
 def addresses_in(values: Sequence[object] | None) -> tuple[str, ...]:
     """The distinct addresses in header fields."""
     texts = [header_text(value) for value in values or ()]
-    found = (find_address(address) for _, address in getaddresses(texts))
-    return tuple(dict.fromkeys(each for each in found if each is not None))
+    addresses: dict[str, None] = {}
+    for _, text in getaddresses(texts):
+        address = find_address(text)
+        if address is not None:
+            addresses[address] = None
+    return tuple(addresses)
 
 
 ADDRESS_TYPE = re.compile(r"^[\w ./-]{1,40};\s*")
@@ -137,23 +140,26 @@ EMBEDDED = re.compile(r"\\x\{([0-9A-Fa-f]{2,6})\}")  # RFC 6533 3
 
 
 def find_address(value: str) -> str | None:
-    r"""The address in a recipient field such as ``rfc822; <ada@firm.example>``; None if there is none.
+    r"""The address in a recipient field such as ``rfc822; <ada@firm.example>``.
 
-    >>> find_address("rfc822; <ada@firm.example>"), find_address(r"utf-8;\x{436}@firm.example"), find_address("x400;c=")
-    ('ada@firm.example', 'ж@firm.example', None)
+    >>> find_address("rfc822; <ada@firm.example>"), find_address("x400;c=")
+    ('ada@firm.example', None)
+    >>> find_address(r"utf-8;\x{436}@firm.example")
+    'ж@firm.example'
     """
     text = clean_text(ADDRESS_TYPE.sub("", value.strip()))
     text = EMBEDDED.sub(lambda match: chr(min(int(match[1], 16), 0x10FFFF)), text)
-    if match := re.search(r"<([^<>]*@[^<>]*)>", text):
+    match = re.search(r"<([^<>]*@[^<>]*)>", text)
+    if match is not None:
         text = match[1]
     text = text.strip(" <>'`,;").removeprefix("mailto:")
-    is_plausible = (
-        3 <= len(text) <= MAX_ADDRESS
-        and "@" in text[1:-1]
-        and (" " not in text or text.startswith('"'))
-    )
-    is_whole = "\ufffd" not in text and whole_text(text) == text
-    return text if is_plausible and is_whole else None
+    if not 3 <= len(text) <= MAX_ADDRESS or "@" not in text[1:-1]:
+        return None
+    if " " in text and not text.startswith('"'):
+        return None
+    if "\ufffd" in text or whole_text(text) != text:
+        return None
+    return text
 
 
 def only(addresses: tuple[str, ...]) -> str | None:
