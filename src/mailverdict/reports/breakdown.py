@@ -48,6 +48,7 @@ from .origins import (
     ColumnFinding,
     ListCounts,
     asked_cells,
+    label_text,
     rank,
     shown_name,
 )
@@ -424,11 +425,6 @@ def facts_of_list(counts: ListCounts, what: str, notes: Sequence[str]) -> dict[s
         "unanswered": counts.unanswered,
         "notes": list(notes),
     }
-
-
-def label_text(name: Hashable) -> str:
-    """The label of a column as text."""
-    return "/".join(map(str, name)) if isinstance(name, tuple) else str(name)
 
 
 # --- words ------------------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from ..table.table import Table
 from .by_operator import OperatorCounts, operators_of
 from .counts import domains_of, keys_of
 from .differences import adjust, association, chance_of, shrink, surprise
-from .groups import NOBODY, SAMPLE, ColumnCounts, Groups, mark_people, people_in, people_that
+from .groups import NOBODY, SAMPLE, WIDTH, ColumnCounts, Groups, mark_people, people_in, people_that
 
 # What is bad, and how it is said of people.
 WHAT = {
@@ -81,7 +81,7 @@ class ListCounts:
         self.seen = SeenAddresses()
         self.rows = 0
         self.unanswered = 0  # rows without a verdict
-        self.people: npt.NDArray[np.int64] = np.zeros(NOBODY + 1, np.int64)  # rows by mark
+        self.people: npt.NDArray[np.int64] = np.zeros(WIDTH, np.int64)  # rows by mark
         self.counted = 0  # people
         self.step = 1  # each person whose number it divides is one by whom columns are compared
         self.sampled = 0  # how many these are
@@ -105,7 +105,7 @@ class ListCounts:
             self.operators.add(rows)
         self.rows += len(rows)
         self.unanswered += rows["verdict"].null_count
-        self.people += np.bincount(marks, minlength=NOBODY + 1)
+        self.people += np.bincount(marks, minlength=WIDTH)
         self.counted += len(people)
         self.sampled += len(sampled)
         while self.sampled > SAMPLE:
@@ -226,10 +226,9 @@ def rank(counts: ListCounts, what: str) -> list[ColumnFinding]:
         chance = chance_of(people, bad)
         tested.append(ColumnFinding(name, NOTHING, groups, int(people.sum()), strength, chance))
     adjusted = adjust([finding.chance for finding in tested])
-    judged = [
-        judge(replace(finding, adjusted=chance), what)
-        for finding, chance in zip(tested, adjusted, strict=True)
-    ]
+    judged = []
+    for finding, chance in zip(tested, adjusted, strict=True):
+        judged.append(judge(replace(finding, adjusted=chance), what))
     order = (DIFFERS, LITTLE, NOTHING)
     judged.sort(key=lambda finding: (order.index(finding.says), -finding.strength))
     return [*merge_same(judged), *left_out]
@@ -238,8 +237,10 @@ def rank(counts: ListCounts, what: str) -> list[ColumnFinding]:
 def reason_to_leave_out(column: ColumnCounts, groups: Groups) -> str:
     """Why a column with few enough values is not looked at; empty if it is."""
     filled = int(column.counts.sum())
+    if not filled and len(groups.labels) < 2:
+        return "no values"
     if len(groups.labels) < 2:
-        return "one value" if filled else "no values"
+        return "one value"
     is_id = column.kind == "words" or (column.kind == "numbers" and column.is_whole)
     if is_id and column.distinct >= OWN_VALUES * filled:
         return "nearly every row has a value of its own"
@@ -273,18 +274,17 @@ def judge(finding: ColumnFinding, what: str) -> ColumnFinding:
     )
 
 
-def sentence(name: Hashable, groups: Groups, at: int, what: str) -> str:
+def sentence(name: Hashable, groups: Groups, group: int, what: str) -> str:
     """A group of a column in words."""
     people = people_in(groups.counts)
     bad = people_that(groups.counts, what)
-    share = percent(int(bad[at]), int(people[at]))
-    others = percent(int(bad.sum() - bad[at]), int(people.sum() - people[at]))
-    label = groups.labels[at]
+    share = percent(int(bad[group]), int(people[group]))
+    others = percent(int(bad.sum() - bad[group]), int(people.sum() - people[group]))
+    label = groups.labels[group]
     if len(label) > LONGEST_NAME:
         label = f"{label[:LONGEST_NAME]}…"
-    return (
-        f"{shown_name(name)} “{label}”: {share} {WHAT[what]} of {people[at]:,}, elsewhere {others}"
-    )
+    size = f"{people[group]:,}"
+    return f"{shown_name(name)} “{label}”: {share} {WHAT[what]} of {size}, elsewhere {others}"
 
 
 def shown_name(name: Hashable) -> str:
@@ -293,8 +293,16 @@ def shown_name(name: Hashable) -> str:
     >>> shown_name("lead_source"), shown_name(("work", "owner"))
     ('lead source', 'work/owner')
     """
-    text = "/".join(map(str, name)) if isinstance(name, tuple) else str(name)
-    return text.replace("_", " ").strip()[:LONGEST_NAME] or text[:LONGEST_NAME]
+    text = label_text(name)
+    words = text.replace("_", " ").strip() or text
+    return words[:LONGEST_NAME]
+
+
+def label_text(name: Hashable) -> str:
+    """The label of a column as text."""
+    if isinstance(name, tuple):
+        return "/".join(map(str, name))
+    return str(name)
 
 
 def merge_same(findings: Sequence[ColumnFinding]) -> list[ColumnFinding]:
@@ -315,21 +323,22 @@ def tells_same(finding: ColumnFinding, other: ColumnFinding) -> bool:
     """Whether one of two columns nearly decides the other (uncertainty coefficient, Theil 1970)."""
     assert finding.groups is not None
     assert other.groups is not None
-    a = finding.groups.sample
-    b = other.groups.sample
-    if not len(a):
+    groups = finding.groups.sample
+    groups_of_other = other.groups.sample
+    if not len(groups):
         return False
-    counts_a = np.unique(a, return_counts=True)[1]
-    counts_b = np.unique(b, return_counts=True)[1]
-    counts_of_both = np.unique(a * (b.max() + 1) + b, return_counts=True)[1]
-    shared = entropy(counts_a) + entropy(counts_b) - entropy(counts_of_both)
+    pairs = groups * (groups_of_other.max() + 1) + groups_of_other
+    entropy, values = entropy_of(groups)
+    entropy_of_other, values_of_other = entropy_of(groups_of_other)
+    shared = entropy + entropy_of_other - entropy_of(pairs)[0]
     # What two columns seem to share by chance (Miller 1955).
-    by_chance = (len(counts_a) - 1) * (len(counts_b) - 1) / (2 * len(a))
-    room = min(entropy(counts_a), entropy(counts_b)) - by_chance
+    by_chance = (values - 1) * (values_of_other - 1) / (2 * len(groups))
+    room = min(entropy, entropy_of_other) - by_chance
     return room > 0 and (shared - by_chance) / room >= SAME
 
 
-def entropy(counts: npt.NDArray[np.int64]) -> float:
-    """The entropy of a distribution, in nats."""
+def entropy_of(codes: npt.NDArray[np.int64]) -> tuple[float, int]:
+    """The entropy of some codes, in nats, and how many different ones there are."""
+    counts = np.unique(codes, return_counts=True)[1]
     shares = counts / counts.sum()
-    return float(-(shares * np.log(shares)).sum())
+    return float(-(shares * np.log(shares)).sum()), len(counts)

@@ -7,6 +7,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingExtraError
+from ..frames.alike import Alike
 from ..frames.results import Results
 from ..model.words import LONGEST_LABEL, count_of, printable_text, reason_label
 from ..theme import COLOURS, LABELS, MARK_OF, MARKS
@@ -62,11 +63,12 @@ def plot(
     rows = Results(out, column, prefix)
     counts = Counts()
     counts.add(rows)
-    reasons = counts.by(lambda each: (each.bucket, each.reason) if each.reason else None)
-    heights = [1.5, 0.5 + LINE * min(len(reasons), MOST)][: 1 + bool(reasons)]
-    figure = plt.figure(
-        figsize=(WIDTH, sum(heights)), layout="constrained", facecolor=shade("surface", dark=dark)
-    )
+    reasons = counts.by(bucket_and_reason)
+    heights = [1.5]
+    if reasons:
+        heights.append(0.5 + LINE * min(len(reasons), MOST))
+    surface = shade("surface", dark=dark)
+    figure = plt.figure(figsize=(WIDTH, sum(heights)), layout="constrained", facecolor=surface)
     plt.close(figure)  # or a notebook would show it twice
     parts = figure.subfigures(len(heights), height_ratios=heights, squeeze=False, facecolor="none")
     draw_verdicts(parts[0][0].subplots(), counts, str(rows.column), dark=dark)
@@ -75,20 +77,31 @@ def plot(
     return figure
 
 
+def bucket_and_reason(alike: Alike) -> tuple[str, str] | None:
+    """What rows that have a reason are counted by."""
+    if not alike.reason:
+        return None
+    return alike.bucket, alike.reason
+
+
 def shade(name: str, *, dark: bool) -> str:
     """A colour of the theme."""
-    return COLOURS[name].dark if dark else COLOURS[name].light
+    if dark:
+        return COLOURS[name].dark
+    return COLOURS[name].light
 
 
 def draw_verdicts(axes: Axes, counts: Counts, column: str, *, dark: bool) -> None:
     """One bar of all rows; below it each verdict with its number, in words and with its sign."""
-    shown = {name: count for name, count in counts.buckets.items() if count}
-    left, edge = 0, shade("surface", dark=dark)
-    for name, count in shown.items():
-        label = f"{MARKS[MARK_OF[name]].glyph} {LABELS[name]} {count:,} ({count / counts.rows:.1%})"
-        axes.barh(
-            0, count, left=left, color=shade(MARK_OF[name], dark=dark), edgecolor=edge, label=label
-        )
+    edge = shade("surface", dark=dark)
+    left = 0
+    for name, count in counts.buckets.items():
+        if not count:
+            continue
+        mark = MARK_OF[name]
+        label = f"{MARKS[mark].glyph} {LABELS[name]} {count:,} ({count / counts.rows:.1%})"
+        colour = shade(mark, dark=dark)
+        axes.barh(0, count, left=left, color=colour, edgecolor=edge, label=label)
         left += count
     title = f"{count_of(counts.rows, 'row')} of {printable_text(column, LONGEST_LABEL)} by verdict"
     frame(axes, title, dark=dark)
@@ -119,11 +132,9 @@ def draw_reasons(axes: Axes, reasons: Counter[tuple[str, str]], *, dark: bool) -
     for label in labels:
         label.set_color(shade("text", dark=dark))
     title = f"Why {count_of(reasons.total(), 'row is', 'rows are')} not valid"
-    frame(
-        axes,
-        f"{title}: the {MOST} most frequent reasons" if len(reasons) > MOST else title,
-        dark=dark,
-    )
+    if len(reasons) > MOST:
+        title += f": the {MOST} most frequent reasons"
+    frame(axes, title, dark=dark)
     axes.set_yticks(range(len(names)), names, parse_math=False)  # a text of a service may hold "$"
     axes.invert_yaxis()
     axes.margins(x=0.1)

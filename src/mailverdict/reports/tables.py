@@ -12,6 +12,7 @@ from ..theme import MARK_OF, badge, notebook
 
 SHARES = ("share", "rate", "low", "high")  # columns that are a part of 1
 MOST_ROWS = 60
+LONGEST_LABEL = 100  # characters
 
 
 class CountTable(pd.DataFrame):
@@ -24,33 +25,33 @@ class CountTable(pd.DataFrame):
     def _repr_html_(self) -> str:
         """The first rows as HTML; every text is escaped."""
         levels = [str(name or "") for name in self.index.names]
-        head = "".join(
-            f"<th>{html.escape(name.replace('_', ' '))}</th>"
-            for name in [*levels, *map(str, self.columns)]
-        )
-        rows = []
-        for labels, values in zip(
-            self.index[:MOST_ROWS], self.itertuples(index=False), strict=False
-        ):
-            own = labels if isinstance(labels, tuple) else (labels,)
-            cells = [
-                *map(label_cell, levels, own),
-                *map(value_cell, map(str, self.columns), values),
-            ]
-            rows.append(f"<tr>{''.join(cells)}</tr>")
-        left = len(self) - MOST_ROWS
-        more = f'<p class="mv-soft">and {count_of(left, "more row")}</p>' if left > 0 else ""
-        return notebook(
-            f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>{more}"
-        )
+        columns = [str(name) for name in self.columns]
+        parts = ["<table><thead><tr>"]
+        for name in [*levels, *columns]:
+            parts.append(f"<th>{html.escape(name.replace('_', ' '))}</th>")
+        parts.append("</tr></thead><tbody>")
+        first = self.head(MOST_ROWS)
+        for labels, values in zip(first.index, first.itertuples(index=False), strict=True):
+            labels_of_row = labels if isinstance(labels, tuple) else (labels,)
+            parts.append("<tr>")
+            parts += map(label_cell, levels, labels_of_row)
+            parts += map(value_cell, columns, values)
+            parts.append("</tr>")
+        parts.append("</tbody></table>")
+        more = len(self) - MOST_ROWS
+        if more > 0:
+            parts.append(f'<p class="mv-soft">and {count_of(more, "more row")}</p>')
+        return notebook("".join(parts))
 
 
 def label_cell(level: str, label: Any) -> str:
     """What a row is about: verdicts and actions with their sign, reasons in words."""
     if label in MARK_OF:
         return f"<td>{badge(str(label))}</td>"
-    shown = reason_label(label) if level in ("bucket", "value") else str(label)
-    return f"<td>{html.escape(shown[:100])}</td>"
+    shown = str(label)
+    if level in ("bucket", "value"):
+        shown = reason_label(label)
+    return f"<td>{html.escape(shown[:LONGEST_LABEL])}</td>"
 
 
 def value_cell(column: str, value: Any) -> str:
@@ -58,6 +59,8 @@ def value_cell(column: str, value: Any) -> str:
     if pd.isna(value):
         return "<td></td>"
     if isinstance(value, str):
-        return f"<td>{html.escape(value if column == 'note' else reason_label(value))}</td>"
+        shown = value if column == "note" else reason_label(value)
+        return f"<td>{html.escape(shown)}</td>"
     shown = f"{value:.1%}" if column in SHARES else f"{value:,}"
-    return f'<td class="mv-number{"" if value else " mv-soft"}">{shown}</td>'
+    look = "mv-number" if value else "mv-number mv-soft"
+    return f'<td class="{look}">{shown}</td>'
