@@ -259,7 +259,7 @@ class BounceReader:
             "other": self.other,
             "replaced_delays": replaced,
             "unread": self.problem_count,
-            "problems": [list(each) for each in self.problems],
+            "problems": [list(problem) for problem in self.problems],
             "guesses": list(self.guesses),
         }
 
@@ -615,8 +615,9 @@ def make_table(reports: Sequence[DeliveryReport]) -> pa.Table:
             "outcome": str(report.outcome),
             "status": report.status,
             "diagnostic": report.diagnostic,
-            "reason": None if report.reason is None else str(report.reason),
         }
+        if report.reason is not None:
+            row["reason"] = str(report.reason)
         rows.append(row)
     return pa.Table.from_pylist(rows, schema=SCHEMA)
 

@@ -29,7 +29,6 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -44,7 +43,7 @@ from ..model.table import SCHEMA, dump_json
 from ..model.words import Status, ValidationType
 from ..runs.endings import cause_of, count_causes
 from ..runs.retry import reusable
-from .scratch import PieceWriter, Shards
+from .scratch import PieceWriter, Shards, rows_of_keys
 from .stages import (
     EVIDENCE,
     OBSERVED,
@@ -64,11 +63,15 @@ from .stages import (
 DOMAINS = "domains"
 MAILBOXES = "mailboxes"
 MAX_OWNERS = 50  # owners with the most rows that the report of a shard names
-ROWS = pa.schema([field for field in SCHEMA if field.name not in ("extra",)])
+ROWS = pa.schema([field for field in SCHEMA if field.name != "extra"])
 ROUTED = pa.schema(
-    [*OBSERVED, *(EVIDENCE.field(name) for name in ("outcome", "exchanges", "message"))]
+    [*OBSERVED, *[EVIDENCE.field(name) for name in ("outcome", "exchanges", "message")]]
 )
 SEEN = ("domain", "outcome", "exchanges", "message")  # of an address, from earlier tasks
+# Which rows of the scratch folder are asked about again.
+AreTemporary = Callable[[pa.Table, StageJob], pa.BooleanArray]
+# Asks about the keys that are marked, and writes what settles; returns notices.
+Ask = Callable[[pa.BooleanArray], Coroutine[Any, Any, list[str]]]
 CACHE: dict[tuple[bytes, int], LocalBackend] = {}
 CACHED_BACKENDS = 4
 LOCK = threading.Lock()
@@ -100,7 +103,7 @@ def observe_part(pieces: Iterable[Any], number: int, job: StageJob) -> str:
         for piece in pieces:
             table, counted = observe(piece, job)
             counts.append(counted)
-            numbers = pa.array(np.full(len(table), number, np.int64))
+            numbers = pa.repeat(pa.scalar(number, pa.int64()), len(table))
             shards = shard_of(table["domain"].combine_chunks(), job.shards)
             yield table.append_column("part", numbers), shards
 
@@ -119,8 +122,8 @@ def ask_rest(
     shard: int,
     job: StageJob,
     keys: pa.StringArray,
-    are_temporary: Callable[[pa.Table, StageJob], pa.BooleanArray],
-    ask: Callable[[pa.BooleanArray], Coroutine[Any, Any, list[str]]],
+    are_temporary: AreTemporary,
+    ask: Ask,
 ) -> tuple[dict[str, Any], pa.Table]:
     """Ask about the keys that have no usable answer in the scratch folder.
 
@@ -129,19 +132,21 @@ def ask_rest(
     """
     scratch = job.required_scratch
     schema = EVIDENCE if stage == DOMAINS else ROWS
+    key = schema.names[0]
     scratch.note_keys(stage, shard, len(keys))
     known = usable_answers(scratch.read(stage, shard, schema), are_temporary, job)
-    is_left = pc.invert(pc.is_in(keys, value_set=known.column(0).combine_chunks()))
-    report: dict[str, Any] = {"keys": len(keys), "asked": is_left.true_count, "notices": []}
+    is_left = rows_of_keys(keys, known, key).is_null()
+    count = is_left.true_count
+    report: dict[str, Any] = {"keys": len(keys), "asked": count, "notices": []}
     try:
-        if is_left.true_count:
+        if count:
             report["notices"] = run_sync(ask(is_left))
     except MailVerdictError as exc:
         report["error"] = [type(exc).__name__, str(exc)]
         return report, schema.empty_table()
     answers = scratch.read(stage, shard, schema)
     scratch.compact(stage, shard, answers)
-    index = pc.index_in(keys, value_set=answers.column(0).combine_chunks())
+    index = rows_of_keys(keys, answers, key)
     if index.null_count:
         message = f"{index.null_count:,} {stage} of shard {shard} have no answer in the folder"
         raise RuntimeError(message)
@@ -150,7 +155,8 @@ def ask_rest(
 
 def ask_domains(shard: int, job: StageJob) -> str:
     """Ask the DNS about the distinct domains of a shard."""
-    rows = read_observed(shard, job).group_by("domain").aggregate([("rows", "sum")])
+    by_domain = read_observed(shard, job).group_by("domain")
+    rows = by_domain.aggregate([("rows", "sum")])
     domains = rows["domain"].combine_chunks()
 
     def ask(is_left: pa.BooleanArray) -> Coroutine[Any, Any, list[str]]:
@@ -166,8 +172,9 @@ def temporary_domains(known: pa.Table, job: StageJob) -> pa.BooleanArray:
     """Which domains are asked again: an earlier call established nothing, or by `refresh`."""
     if not job.refresh:
         return is_temporary(known)
-    results = settle_domains(known, domain_type(job))["result"].cast(pa.string())
-    is_refreshed = pc.is_in(results, value_set=pa.array(sorted(job.refresh), pa.string()))
+    verdicts = pa.array(sorted(job.refresh), pa.string())
+    results = settle_domains(known, domain_type(job))["result"]
+    is_refreshed = pc.is_in(results.cast(pa.string()), value_set=verdicts)
     return pc.or_(is_temporary(known), is_refreshed)
 
 
@@ -190,26 +197,28 @@ async def write_domains(domains: pa.StringArray, shard: int, job: StageJob) -> l
     return backend.domains.take_notices()
 
 
-def usable_answers(
-    known: pa.Table, are_temporary: Callable[[pa.Table, StageJob], pa.BooleanArray], job: StageJob
-) -> pa.Table:
+def usable_answers(known: pa.Table, are_temporary: AreTemporary, job: StageJob) -> pa.Table:
     """The rows that this call may use: its own, and earlier ones that are recent and final."""
-    oldest = job.began_at - timedelta(seconds=min(job.max_age, 1e9))
     checked = known["checked_at"]
-    is_of_this_call = pc.greater_equal(checked, pa.scalar(job.began_at, checked.type))
-    is_recent = pc.greater_equal(checked, pa.scalar(oldest, checked.type))
-    is_final = pc.invert(pc.fill_null(are_temporary(known, job), True))
-    return known.filter(pc.or_(is_of_this_call, pc.and_(is_recent, is_final)))
+    began = pa.scalar(job.began_at, checked.type)
+    max_age = timedelta(seconds=min(job.max_age, 1e9))
+    oldest = pa.scalar(job.began_at - max_age, checked.type)
+    is_of_this_call = pc.greater_equal(checked, began)
+    is_recent = pc.greater_equal(checked, oldest)
+    is_temporary_row = pc.fill_null(are_temporary(known, job), True)
+    is_reused = pc.and_(is_recent, pc.invert(is_temporary_row))
+    return known.filter(pc.or_(is_of_this_call, is_reused))
 
 
 def describe_domains(evidence: pa.Table, rows: Sequence[int], job: StageJob) -> dict[str, Any]:
     """The causes of missing verdicts, by rows; organisations that share a domain; large owners."""
-    answers = settle_domains(evidence, domain_type(job)).select(["result", "reasons", "error"])
+    answers = settle_domains(evidence, domain_type(job)).to_pylist()
     causes: Counter[str] = Counter()
-    for answer, count in zip(answers.to_pylist(), rows, strict=True):
-        texts = {name: value or "" for name, value in answer.items()}
-        cause = cause_of(Status.DONE, texts["result"], texts["reasons"], texts["error"])
-        causes[cause] += count
+    for answer, count in zip(answers, rows, strict=True):
+        result = answer["result"] or ""
+        reasons = answer["reasons"] or ""
+        error = answer["error"] or ""
+        causes[cause_of(Status.DONE, result, reasons, error)] += count
     if job.key_kind != "address":
         return {"causes": causes}
     owners: Counter[str] = Counter()
@@ -275,7 +284,8 @@ def ask_mailboxes(shard: int, job: StageJob) -> str:
 def temporary_rows(rows: pa.Table, job: StageJob) -> pa.BooleanArray:
     """Which rows of an earlier call are asked again."""
     ages = pa.nulls(len(rows), pa.float64()).fill_null(0.0)
-    return pc.invert(reusable(rows, ages, job.refresh, costs_quota=False))
+    is_reused = reusable(rows, ages, job.refresh, costs_quota=False)
+    return pc.invert(is_reused)
 
 
 async def write_mailboxes(table: pa.Table, shard: int, job: StageJob) -> list[str]:
@@ -283,10 +293,12 @@ async def write_mailboxes(table: pa.Table, shard: int, job: StageJob) -> list[st
     backend = backend_of(job)
     known = known_domains(table)
     observed = await backend.observe_batch(table["address"].combine_chunks())
-    stage = MailboxStage(backend.settings, KnownDomains(backend.domains, known), is_part=True)
+    domains = KnownDomains(backend.domains, known)
+    stage = MailboxStage(backend.settings, domains, is_part=True)
     events = stage.settle(observed, backend.clock)
     notices = []
-    async with PieceWriter(job.required_scratch, MAILBOXES, shard) as writer, aclosing(events):
+    writing = PieceWriter(job.required_scratch, MAILBOXES, shard)
+    async with writing as writer, aclosing(events):
         async for event in events:
             if isinstance(event, Settled):
                 await writer.add(event.rows.select(ROWS.names))
@@ -326,7 +338,8 @@ def read_answers(shard: int, job: StageJob) -> pa.Table:
 
 def answer_schema(job: StageJob) -> pa.Schema:
     """The answers that a partition reads."""
-    return pa.schema([("key", pa.string()), *(SCHEMA.field(name) for name in job.answer_fields())])
+    fields = [SCHEMA.field(name) for name in job.answer_fields()]
+    return pa.schema([("key", pa.string()), *fields])
 
 
 def write_answers(shard: int, job: StageJob) -> str:
@@ -338,10 +351,10 @@ def write_answers(shard: int, job: StageJob) -> str:
         asked = read_routed(shard, job)
         keys = asked["address"].combine_chunks()
     answers = read_answers(shard, job)
-    index = pc.index_in(keys, value_set=answers["key"].combine_chunks())
+    index = rows_of_keys(keys, answers, "key")
     parts = asked["part"].to_numpy()
-    name = f"answers/{shard}.parquet"
-    job.exchange.write_groups(name, answer_schema(job), [(answers.take(index), parts)])
+    piece = (answers.take(index), parts)
+    job.exchange.write_groups(f"answers/{shard}.parquet", answer_schema(job), [piece])
     return dump_json({})
 
 

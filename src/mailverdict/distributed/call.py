@@ -46,7 +46,7 @@ from ..table.columns import REPAIR_COLUMNS, Column
 from ..table.notices import warn_user
 from ..table.options import ColumnChoice, check_options
 from .asking import DOMAINS, MAILBOXES, ask_domains, ask_mailboxes, merge_reports, route_addresses
-from .scratch import Scratch
+from .scratch import Folder, Scratch
 from .stages import KeyKind, Routing, StageJob, read_part, sum_counts
 
 logger = logging.getLogger("mailverdict")
@@ -59,6 +59,9 @@ MAX_PLACED = 1000  # owners that are placed by their rows; all others are hashed
 POLL_SECONDS = 1.0  # between two looks at the scratch folder, for the progress
 
 
+Task = Callable[[int, StageJob], str]  # by its number; returns a report
+
+
 class Engine(Protocol):
     """Runs tasks on the partitions of a frame, and tasks that need only their number."""
 
@@ -66,7 +69,7 @@ class Engine(Protocol):
         """Run `observe_part` on each partition; its reports."""
         ...
 
-    def run(self, task: Callable[[int, StageJob], str], count: int, job: StageJob) -> list[str]:
+    def run(self, task: Task, count: int, job: StageJob) -> list[str]:
         """Run a task for each number below `count`; its reports."""
         ...
 
@@ -89,7 +92,7 @@ def open_call(
     column: ColumnChoice | None,
     options: Mapping[str, Any],
     *,
-    scratch: str | PathLike[str] | None,
+    scratch: Folder | None,
     is_local: bool,
     slots: int,
     is_plan: bool = False,
@@ -131,7 +134,8 @@ def open_call(
     shown: dict[Column, None] = {}
     for result in frame.results:
         shown.update(dict.fromkeys(result.columns.values()))
-    job = replace(job, columns=tuple(column for column in shown if column not in REPAIR_COLUMNS))
+    asked_for = [column for column in shown if column not in REPAIR_COLUMNS]
+    job = replace(job, columns=tuple(asked_for))
     if not is_plan:
         warn_user(*frame.notices)
     if scratch is not None and not isinstance(scratch, str | PathLike):
@@ -171,7 +175,7 @@ def is_asked_here(options: Options, journal: object) -> bool:
 
 
 def open_scratch(
-    scratch: str | PathLike[str] | None, *, is_local: bool, backend: Backend, job: StageJob
+    scratch: Folder | None, *, is_local: bool, backend: Backend, job: StageJob
 ) -> Scratch:
     """The folder of answers of the same type and settings, below the one that was given."""
     if scratch is None:

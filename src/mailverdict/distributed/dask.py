@@ -9,7 +9,6 @@ from __future__ import annotations
 import ipaddress
 import json
 import os
-from collections.abc import Callable
 from os import PathLike
 from typing import Any, Unpack
 
@@ -22,7 +21,8 @@ from ..runs.plan import Plan
 from ..table.cells import read_texts
 from ..table.options import ColumnChoice, VerifyOptions
 from .asking import observe_part, read_part_answers, write_answers
-from .call import Call, ask_workers, open_call, plan_texts, verify_texts
+from .call import Call, Task, ask_workers, open_call, plan_texts, verify_texts
+from .scratch import Folder
 from .stages import StageJob, attach, keys_and_counts, needed_labels, read_distinct, sum_counts
 
 try:
@@ -158,10 +158,11 @@ def plan(
     (4, 2, 2)
     """
     call, _ = open_frame("plan", data, column, None, options, is_plan=True)
-    keys = needed_columns(data, call.job).map_partitions(count_part, job=call.job, meta=COUNTED)
-    unique, domains, counted = compute(
-        keys["address"].nunique(), keys["domain"].nunique(), keys["counts"].dropna()
-    )
+    columns = needed_columns(data, call.job)
+    keys = columns.map_partitions(count_part, job=call.job, meta=COUNTED)
+    addresses = keys["address"].nunique()
+    names = keys["domain"].nunique()
+    unique, domains, counted = compute(addresses, names, keys["counts"].dropna())
     texts = None
     if call.job.key_kind == "text":
         texts = distinct_texts(data, call.job)
@@ -173,7 +174,7 @@ def open_frame(
     function: str,
     data: Any,
     column: ColumnChoice | None,
-    scratch: str | PathLike[str] | None,
+    scratch: Folder | None,
     options: Any,
     *,
     is_plan: bool = False,
@@ -241,7 +242,8 @@ class DaskEngine:
         self.meta = meta
         # A partition with its number for each of the frame, since a selection of partitions counts
         # from 0.
-        self.numbers = from_map(number_part, range(data.npartitions), meta=number_part(0).iloc[:0])
+        empty = number_part(0).iloc[:0]
+        self.numbers = from_map(number_part, range(data.npartitions), meta=empty)
 
     def observe(self, job: StageJob) -> list[str]:
         """Each partition writes what it has to ask."""
@@ -251,7 +253,7 @@ class DaskEngine:
         )
         return [str(report) for report in reports.compute()]
 
-    def run(self, task: Callable[[int, StageJob], str], count: int, job: StageJob) -> list[str]:
+    def run(self, task: Task, count: int, job: StageJob) -> list[str]:
         """Run a task for each number."""
         reports = from_map(run_task, range(count), task=task, job=job, meta=TEXTS)
         return [str(report) for report in reports.compute()]
@@ -284,10 +286,11 @@ def number_part(number: int) -> pd.Series[Any]:
 
 def observe_numbered(part: Any, number: pd.Series[Any], *, job: StageJob) -> pd.Series[Any]:
     """Write what a partition has to ask."""
-    return texts_of([observe_part([without_notes(part)], int(number.iloc[0]), job)])
+    report = observe_part([without_notes(part)], int(number.iloc[0]), job)
+    return texts_of([report])
 
 
-def run_task(number: int, *, task: Callable[[int, StageJob], str], job: StageJob) -> pd.Series[Any]:
+def run_task(number: int, *, task: Task, job: StageJob) -> pd.Series[Any]:
     """Run one task."""
     return texts_of([task(number, job)])
 

@@ -30,6 +30,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.fs as pa_fs
 import pyarrow.parquet as pq
 
@@ -40,6 +41,7 @@ PIECE_SECONDS = 1.0  # between two files of a task: what a lost task has to ask 
 PIECE_ROWS = 50_000  # written at once, before the time is up
 READ_TRIES = 3  # a listed file may be replaced by a larger one before it is read
 Shards = npt.NDArray[np.int64]  # for each row the number of the task that reads it
+Folder = str | os.PathLike[str]  # a path, or a URL of pyarrow.fs as s3://bucket/folder
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Scratch:
     url: str  # a path, or a URL of pyarrow.fs as s3://bucket/folder
 
     @classmethod
-    def open(cls, url: str | os.PathLike[str]) -> Scratch:
+    def open(cls, url: Folder) -> Scratch:
         """Make the folder; a `SettingsError` if it cannot be written."""
         text = os.fspath(url)
         if not text.strip():
@@ -301,6 +303,11 @@ class PieceWriter:
                 await asyncio.wait_for(self._over.wait(), self.seconds)
             with suppress(OSError):
                 await self.flush()
+
+
+def rows_of_keys(keys: pa.StringArray, table: pa.Table, name: str) -> pa.Int32Array:
+    """The row of a table whose column `name` has the key, for each key; null where there is none."""
+    return pc.index_in(keys, value_set=table[name].combine_chunks(), skip_nulls=True)
 
 
 def without_dictionaries(table: pa.Table) -> pa.Table:

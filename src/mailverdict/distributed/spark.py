@@ -13,7 +13,7 @@ import importlib
 import json
 import re
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
@@ -29,8 +29,8 @@ from ..runs.plan import Plan
 from ..table.columns import REPAIR_COLUMNS, Column, to_arrow
 from ..table.options import ColumnChoice, VerifyOptions
 from .asking import observe_part, read_answers
-from .call import Call, ask_workers, error_of, open_call, plan_texts, verify_texts
-from .scratch import without_dictionaries
+from .call import Call, Task, ask_workers, error_of, open_call, plan_texts, verify_texts
+from .scratch import Folder, without_dictionaries
 from .stages import (
     ANSWERED,
     StageJob,
@@ -42,6 +42,7 @@ from .stages import (
     sum_counts,
 )
 
+Batches = Iterator[pa.RecordBatch]  # what `mapInArrow` gives and takes
 KEY = Column("mailverdict_key", "text", "email", False, "key of the answer that a row waits for")
 # Rows of batches that are worked on together: each piece of work has a fixed cost.
 ROWS_AT_ONCE = 200_000
@@ -183,7 +184,7 @@ def open_frame(
     function: str,
     data: Any,
     column: ColumnChoice | None,
-    scratch: str | PathLike[str] | None,
+    scratch: Folder | None,
     options: Any,
     *,
     is_plan: bool = False,
@@ -310,7 +311,7 @@ def named_columns(
 # --- batches ---------------------------------------------------------------------------------
 
 
-def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+def gather(batches: Batches) -> Iterator[pa.Table]:
     """Batches joined to tables of `ROWS_AT_ONCE` rows."""
     waiting: list[pa.RecordBatch] = []
     rows = 0
@@ -328,9 +329,7 @@ def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(waiting)
 
 
-def attach_batches(
-    batches: Iterable[pa.RecordBatch], *, job: StageJob, extra: Sequence[Column] = ()
-) -> Iterator[pa.RecordBatch]:
+def attach_batches(batches: Batches, *, job: StageJob, extra: Sequence[Column] = ()) -> Batches:
     """Rows with what follows from their cells; the result columns come last."""
     for table in gather(batches):
         out = without_dictionaries(attach(table, job, None, extra))
@@ -341,17 +340,13 @@ def attach_batches(
         yield from out.select([*kept, *names]).to_batches(BATCH_ROWS)
 
 
-def observe_batches(
-    batches: Iterable[pa.RecordBatch], *, job: StageJob
-) -> Iterator[pa.RecordBatch]:
+def observe_batches(batches: Batches, *, job: StageJob) -> Batches:
     """Write what a partition has to ask, by a random number: a second try may have other rows."""
     number = secrets.randbits(62)
     yield report_batch(observe_part(gather(batches), number, job))
 
 
-def run_batches(
-    batches: Iterable[pa.RecordBatch], *, task: Callable[[int, StageJob], str], job: StageJob
-) -> Iterator[pa.RecordBatch]:
+def run_batches(batches: Batches, *, task: Task, job: StageJob) -> Batches:
     """Run a task for each number."""
     for batch in batches:
         for number in batch.column(0).to_pylist():
@@ -363,13 +358,13 @@ def report_batch(report: str) -> pa.RecordBatch:
     return pa.record_batch({"report": pa.array([report], pa.string())})
 
 
-def count_batches(batches: Iterable[pa.RecordBatch], *, job: StageJob) -> Iterator[pa.RecordBatch]:
+def count_batches(batches: Batches, *, job: StageJob) -> Batches:
     """The keys of a partition and its counts."""
     for table in gather(batches):
         yield from keys_and_counts(table, job).to_batches(BATCH_ROWS)
 
 
-def read_batches(batches: Iterable[pa.RecordBatch], *, job: StageJob) -> Iterator[pa.RecordBatch]:
+def read_batches(batches: Batches, *, job: StageJob) -> Batches:
     """The answers of some shards from the scratch folder."""
     job.required_scratch.require()
     for batch in batches:
@@ -377,7 +372,7 @@ def read_batches(batches: Iterable[pa.RecordBatch], *, job: StageJob) -> Iterato
             yield from final_columns(read_answers(shard, job), job).to_batches(BATCH_ROWS)
 
 
-def text_batches(batches: Iterable[pa.RecordBatch], *, job: StageJob) -> Iterator[pa.RecordBatch]:
+def text_batches(batches: Batches, *, job: StageJob) -> Batches:
     """The distinct texts of the columns."""
     for table in gather(batches):
         yield pa.record_batch({"text": read_distinct(table, job)})
@@ -433,7 +428,7 @@ class SparkEngine:
         stage = partial(observe_batches, job=job)
         return reports_of(self.needed_columns(job).mapInArrow(stage, "report string"))
 
-    def run(self, task: Callable[[int, StageJob], str], count: int, job: StageJob) -> list[str]:
+    def run(self, task: Task, count: int, job: StageJob) -> list[str]:
         """Run a task for each number, in a partition of its own."""
         stage = partial(run_batches, task=task, job=job)
         return reports_of(self.numbers(count).mapInArrow(stage, "report string"))

@@ -54,7 +54,7 @@ from ..table.options import ColumnChoice, each_column
 from ..table.overwrite import result_labels
 from ..table.result_columns import plan_results
 from ..verdicts import settle
-from .scratch import Scratch, Shards
+from .scratch import Scratch, Shards, rows_of_keys
 
 # What a partition has to ask: a row per distinct domain or address.
 OBSERVED = pa.schema(
@@ -81,7 +81,7 @@ EVIDENCE = pa.schema(
 # The fields of a row that follow from its domain alone; the others follow from its address, or from
 # lists.
 ANSWERED = ("result", "reasons", "error", "errors", "checks", "metadata", "checked_at", "source")
-ANSWERS = pa.schema([("key", pa.string()), *(SCHEMA.field(name) for name in ANSWERED)])
+ANSWERS = pa.schema([("key", pa.string()), *[SCHEMA.field(name) for name in ANSWERED]])
 EPOCH = datetime.fromtimestamp(0, UTC)
 OK = SyntaxEvidence(ok=True)
 COUNTS = ("rows", "missing", "malformed", "texts", "several")
@@ -192,7 +192,8 @@ def read_rows(part: Any, job: StageJob) -> pa.RecordBatch:
     """
     tables = tables_of(part, job.column)
     kept = [result.kept for result in plan_results(tables, job.column, job.options)]
-    return read_addresses([table.values() for table in tables], clean=job.options.clean, kept=kept)
+    columns = [table.values() for table in tables]
+    return read_addresses(columns, clean=job.options.clean, kept=kept)
 
 
 def read_distinct(part: Any, job: StageJob) -> pa.StringArray:
@@ -206,15 +207,17 @@ def observe(part: Any, job: StageJob) -> tuple[pa.Table, dict[str, Any]]:
     read = read_rows(part, job)
     syntax = observe_column(read["text"], threads=1, lenient=job.options.clean)
     addresses, domains, rows = distinct_keys(syntax, job)
-    asked = pa.table({"address": addresses, "domain": domains, "rows": pa.array(rows, pa.int64())})
+    counts = pa.array(rows, pa.int64())
+    asked = pa.table({"address": addresses, "domain": domains, "rows": counts})
     return asked, count_rows(read, syntax, job)
 
 
 def keys_and_counts(part: Any, job: StageJob) -> pa.Table:
     """What a plan counts: the distinct addresses of a partition, and in the last row its counts."""
     asked, counts = observe(part, replace(job, key_kind="address"))
-    last = pa.table({"counts": pa.array([dump_json(counts)])})
-    return pa.concat_tables([asked.select(["address", "domain"]), last], promote_options="default")
+    keys = asked.select(["address", "domain"])
+    last = pa.table({"counts": [dump_json(counts)]})
+    return pa.concat_tables([keys, last], promote_options="default")
 
 
 def distinct_keys(
@@ -283,7 +286,7 @@ def settle_texts(texts: pa.StringArray, job: StageJob, answers: pa.Table | None)
         keys = texts
     else:
         keys = texts_where(syntax["well_formed"], texts)
-    index = pc.index_in(keys, value_set=answers["key"].combine_chunks(), skip_nulls=True)
+    index = rows_of_keys(keys, answers, "key")
     for name in answers.column_names:
         if name in SCHEMA.names:
             columns[name] = answers[name].combine_chunks().take(index)
@@ -296,7 +299,8 @@ def settle_texts(texts: pa.StringArray, job: StageJob, answers: pa.Table | None)
     columns["email"] = texts_where(is_open, keys)
     columns["validation_type"] = constant(job.validation_type, len(texts))
     rows = complete_table(columns, len(texts))
-    positions, malformed = batch.malformed_rows(job.validation_type, datetime.now(UTC))
+    now = datetime.now(UTC)
+    positions, malformed = batch.malformed_rows(job.validation_type, now)
     if job.key_kind == "text" or not len(positions):
         return rows
     no_key = pa.nulls(len(positions), pa.string())
@@ -365,19 +369,19 @@ def settle_domains(
     judged, codes = distinct_rows(shown, ("outcome", "message", "listed", "listing", "sources"))
     decisions = []
     for row in judged:
-        decisions.append(settle(validation_type, Evidence(OK, *evidence_of(row))))
+        dns, blacklist = evidence_of(row)
+        decisions.append(settle(validation_type, Evidence(OK, dns, blacklist)))
     described, metadata_codes = distinct_rows(shown, ("exchanges", "sources"))
     texts = []
     for row in described:
-        metadata = evidence_metadata(Evidence(OK, *evidence_of(row)))
+        dns, blacklist = evidence_of(row)
+        metadata = evidence_metadata(Evidence(OK, dns, blacklist))
         texts.append(dump_json({**metadata, "lists": lists}))
     columns = {
         "key": evidence["domain"].combine_chunks(),
         "checked_at": evidence["checked_at"].combine_chunks(),
         "source": constant(SOURCE_LOCAL, len(codes)),
-        "metadata": pa.DictionaryArray.from_arrays(
-            pa.array(metadata_codes), pa.array(texts, pa.string())
-        ),
+        "metadata": pa.DictionaryArray.from_arrays(metadata_codes, pa.array(texts, pa.string())),
         **decision_columns(decisions, codes),
     }
     return pa.table([columns[name] for name in ANSWERS.names], schema=ANSWERS)
@@ -409,16 +413,15 @@ def organisations_of(exchanges: str) -> tuple[str, ...]:
 
 def add_owners(observed: pa.Table, evidence: pa.Table, routing: Routing) -> tuple[pa.Table, Shards]:
     """Addresses with the evidence about their domain, and the shard that asks its exchanges."""
-    evidence = evidence.combine_chunks()
-    known = evidence["domain"].combine_chunks()
-    index = pc.index_in(observed["domain"].combine_chunks(), value_set=known)
+    index = rows_of_keys(observed["domain"].combine_chunks(), evidence, "domain")
     exchanges = evidence["exchanges"].combine_chunks().dictionary_encode()
     owners = []
     for text in exchanges.dictionary.to_pylist():
         owners.append(next(iter(organisations_of(text)), ""))
     by_text = routing.shard_of(pa.array(owners, pa.string()))
     for name in ("outcome", "exchanges", "message"):
-        observed = observed.append_column(name, evidence[name].combine_chunks().take(index))
+        values = evidence[name].combine_chunks().take(index)
+        observed = observed.append_column(name, values)
     return observed, by_text[exchanges.indices.take(index).to_numpy()]
 
 
