@@ -338,6 +338,8 @@ class TypedWriter:
     def close(self) -> None:
         if self.writer is not None:
             self.writer.close()
+        if self.file is not None:
+            self.file.close()
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
