@@ -1,6 +1,6 @@
-"""The notebooks: their cells run and give what is stored, and the form in which they are stored.
+"""The notebooks: the form in which they are stored, and that the cells of the first run and give what is stored.
 
-The cells run in a shell of IPython in this process. `make notebooks` runs them as users do, in kernels.
+They run in a shell of IPython in this process. `make notebooks` runs all, as users do, in kernels.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NAMES = (
     "07_was_it_right",
     "08_from_list_to_mailing",
 )
-QUICK = ("01_quick_start",)  # those that `make test` runs
+QUICK = ("01_quick_start",)
 # What would ask the real world without a backend.
 ASKING = {
     "verify",
@@ -138,15 +138,10 @@ def stable(printed, shown):
 
 
 @pytest.mark.parametrize(
-    "notebook",
-    [
-        pytest.param(path, marks=() if path.stem in QUICK else pytest.mark.slow, id=path.stem)
-        for path in NOTEBOOKS
-    ],
-    indirect=True,
+    "notebook", [ROOT / "notebooks" / f"{name}.ipynb" for name in QUICK], indirect=True, ids=QUICK
 )
 @pytest.mark.filterwarnings("ignore")  # for a user a warning is text below the cell
-def test_its_cells_run_and_give_what_is_stored(notebook, tmp_path, monkeypatch):
+def test_the_cells_of_a_notebook_run_and_give_what_is_stored(notebook, tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT / "notebooks")
     checked = checked_of(notebook)
     with shell_of_a_notebook(tmp_path) as shell:
