@@ -105,10 +105,8 @@ def test_report_of_a_file_knows_its_suppressed_rows(run, quoted, tmp_path):
     )
     assert run("report", out, "-c", "email", "-o", made, "-q")[0] == 0
     dropped = pd.read_excel(made, sheet_name="Remove", engine="calamine")
-    assert (
-        dropped["email_action_why"].tolist().count("on your suppression list, or a column says no")
-        == 2
-    )
+    why = "Take it off the list: on your suppression list, or a column says no"
+    assert dropped["What to do"].tolist().count(why) == 2
 
 
 @pytest.mark.parametrize("command", ["duplicates", "suppress"])

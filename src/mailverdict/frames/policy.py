@@ -121,7 +121,7 @@ class Policy:
                     )
         return actions
 
-    def names_flag(self, flag: str) -> bool:
+    def _names_flag(self, flag: str) -> bool:
         """Whether a selector of the policy is about this flag."""
         return f"flag:{flag}" in self._actions
 
@@ -287,7 +287,7 @@ def policy_facts(rows: Results, policy: Policy, *, has_advice: bool = True) -> d
     for flag in reversed(FLAGS_BY_SEVERITY):
         # The short set has no spamtraps; `verify` warns of those that it finds.
         is_left_out = rows.is_short and flag == "spamtrap"
-        if policy.names_flag(flag) and not is_left_out:
+        if policy._names_flag(flag) and not is_left_out:
             rows.require([flag])
     is_placeholder = pc.match_substring_regex(rows.addresses, PLACEHOLDER_ADDRESS)
     facts["is_placeholder"] = is_placeholder.fill_null(False)
@@ -421,7 +421,7 @@ def decide_by_selector(kind: Alike, policy: Policy) -> Decided:
     action = policy.action_of(kind.bucket, kind.why)
     if action != "drop":
         for flag in FLAGS_BY_SEVERITY:
-            if getattr(kind, flag) and policy.names_flag(flag):
+            if getattr(kind, flag) and policy._names_flag(flag):
                 words = f"flagged {flag.replace('_', '-')}"
                 return Decided(policy._actions[f"flag:{flag}"], flag, words)
     why = MEANING.get(kind.bucket, kind.bucket)
