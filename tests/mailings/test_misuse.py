@@ -275,6 +275,14 @@ class TestReportsThatAreOlderThanTheWave:
             learnt = mv.learn(plan.frame, "email", pd.concat([old, new]))
         assert learnt.mailings[0].hard == 2
 
+    def test_a_wave_that_was_planned_again_after_it_was_mailed_can_have_its_day_set(self):
+        plan = first_wave()
+        frame = plan.frame.copy()
+        with pytest.raises(mv.InputError, match=r"or Mailing\.frame of the day"):
+            mv.learn(frame, "email", self.dated(5, plan))
+        frame["email_wave_at"] = datetime.now(UTC) - timedelta(days=6)
+        assert mv.learn(frame, "email", self.dated(5, plan)).mailings[0].hard == 9
+
     def test_alone_they_are_an_error(self):
         plan = first_wave()
         message = "no report is among the mailed rows of 'email': 9 reports are more than 2 days"

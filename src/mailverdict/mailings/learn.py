@@ -282,10 +282,10 @@ def find_older_reports(out: Any, column: Hashable, bounces: pd.DataFrame) -> Boo
 
 
 def describe_older(count: int) -> str:
-    """That reports are older than their wave."""
+    """That reports are older than their wave, and why that may be."""
     return (
         f"{count_of(count, 'report is', 'reports are')} more than {OLDER.days} days older than the "
-        "wave: of an earlier mailing"
+        "wave: they are of an earlier mailing, or the wave was planned again after it was mailed"
     )
 
 
@@ -298,7 +298,7 @@ def check_reports(reports: Reports, column: Hashable, *, is_by_wave: bool, compl
             none = f"none of the {reports.unmatched:,} addresses with a report is"
         which = "give the bounces of this mailing, or wait until they have come"
         if reports.older:
-            which = f"{older}; {which}"
+            which = f"{older}; {which}, or Mailing.frame of the day on which it was mailed"
         raise InputError(f"{none} among the mailed rows of {column!r}: {which}")
     if reports.older:
         warn_user(f"{older}, so that they do not count")
