@@ -100,9 +100,8 @@ class ReportFacts:
     column: str
     made_at: datetime  # UTC
     name: str | None = None  # of the list, such as its file's
-    again: str = (
-        ""  # the command that made it, to verify the list again; by default a call of `verify`
-    )
+    # The command that made it, to verify the list again; by default a call of `verify`.
+    again: str = ""
     audience: str = "analyst"  # one of `AUDIENCES`: how much a report shows
     outcomes: OutcomeFacts | None = None  # what became of the mails, if bounces are given
     trend: TrendFacts | None = None  # against an earlier audit, if one is given
@@ -117,37 +116,35 @@ class ReportFacts:
     @cached_property
     def reasons(self) -> list[tuple[str, str, str, int]]:
         """Of rows that are not valid or not sent: verdict or status, reason, meaning, rows."""
-        found = most_common(self.counts.by(reason_of))
-        return [(bucket, why, MEANING.get(why, ""), count) for (bucket, why), count in found]
+        lines = []
+        for (bucket, why), count in most_common(self.counts.by(reason_of)):
+            lines.append((bucket, why, MEANING.get(why, ""), count))
+        return lines
 
     @cached_property
     def typos(self) -> list[tuple[str, str, int]]:
         """Mistyped domains (or addresses), what was probably meant, rows."""
-        return [
-            (typed, meant, count)
-            for (typed, meant), count in most_common(self.counts.typos)[:TOP_TYPOS]
-        ]
+        typos = most_common(self.counts.typos)[:TOP_TYPOS]
+        return [(typed, meant, count) for (typed, meant), count in typos]
 
     @cached_property
     def cleaning(self) -> CleaningFacts | None:
         """The rows that were cleaned, and which of them would have been lost without it; None if no cell was."""
         if not self.counts.cleaned:
             return None
-        rescued, repairs = (
-            self.counts.by(lambda each: each.action if each.is_rescued else None),
-            Counter[str](),
-        )
+        rescued = self.counts.number(attrgetter("is_rescued"))
+        sendable = self.counts.number(is_rescued_and_sent)
+        repairs = Counter[str]()
         for change, count in self.counts.by(attrgetter("change")).items():
-            repairs.update(dict.fromkeys(change.split(";"), count))
-        named = [(name, EXAMPLES.get(name, ""), count) for name, count in most_common(repairs)]
-        return CleaningFacts(self.counts.cleaned, rescued.total(), rescued["send"], named)
+            for name in change.split(";"):
+                repairs[name] += count
+        lines = [(name, EXAMPLES.get(name, ""), count) for name, count in most_common(repairs)]
+        return CleaningFacts(self.counts.cleaned, rescued, sendable, lines)
 
     @cached_property
     def unanswered(self) -> int:
         """Rows that are unknown since the check gave no clear answer."""
-        return self.counts.number(
-            lambda each: each.bucket == Verdict.UNKNOWN and each.why != SEVERAL_ADDRESSES
-        )
+        return self.counts.number(is_unanswered)
 
     @cached_property
     def domains(self) -> pd.DataFrame:
@@ -157,7 +154,9 @@ class ReportFacts:
     @cached_property
     def findings(self) -> list[ColumnFinding]:
         """What the list's other columns say of invalid addresses."""
-        return [] if self.origins is None else rank(self.origins, "invalid")
+        if self.origins is None:
+            return []
+        return rank(self.origins, "invalid")
 
     @property
     def answered_by(self) -> str:
@@ -179,17 +178,27 @@ class ReportFacts:
     @property
     def command(self) -> str:
         """What verifies the rows without a clear answer again; empty where the check is not known."""
+        if self.again and self.is_kept:
+            return f"{self.again} --refresh {Verdict.UNKNOWN}"
         if self.again:
-            return f"{self.again} --refresh {Verdict.UNKNOWN}" if self.is_kept else self.again
+            return self.again
         if len(self.counts.validation_types) != 1:
             return ""
-        arguments = [
-            repr(self.column),
-            f"validation_type={next(iter(self.counts.validation_types))!r}",
-        ]
-        arguments += ["backend=backend"] if SOURCE_REMOTE in self.sources else []
-        arguments += [f"refresh={{{str(Verdict.UNKNOWN)!r}}}"] if self.is_kept else []
+        (validation_type,) = self.counts.validation_types
+        arguments = [repr(self.column), f"validation_type={validation_type!r}"]
+        if SOURCE_REMOTE in self.sources:
+            arguments.append("backend=backend")
+        if self.is_kept:
+            arguments.append(f"refresh={{{str(Verdict.UNKNOWN)!r}}}")
         return f"mailverdict.verify(df, {', '.join(arguments)})"
+
+
+def is_unanswered(alike: Alike) -> bool:
+    return alike.bucket == Verdict.UNKNOWN and alike.why != SEVERAL_ADDRESSES
+
+
+def is_rescued_and_sent(alike: Alike) -> bool:
+    return bool(alike.is_rescued) and alike.action == "send"
 
 
 def verify_command(file: str, options: Iterable[str]) -> str:
@@ -201,20 +210,19 @@ def verify_command(file: str, options: Iterable[str]) -> str:
     return shlex.join(["mailverdict", "verify", file, *options])
 
 
-def reason_of(each: Alike) -> tuple[str, str] | None:
+def reason_of(alike: Alike) -> tuple[str, str] | None:
     """Bucket and reason of rows that are not valid, or that something besides the verdict keeps off the send list.
 
     The reason is the word of `why`, or the bucket where there is none; whatever the verdict, what keeps all rows of a
     person off the list comes first.
     """
-    is_kept_off = each.action != "send" and each.cause
-    if is_kept_off and (
-        each.cause in WHATEVER_THE_VERDICT or each.bucket in (Verdict.VALID, Status.PENDING)
-    ):
-        return each.bucket, str(each.cause)
-    if each.bucket == Verdict.VALID:
+    is_kept_off = alike.action != "send" and alike.cause
+    is_open = alike.bucket in (Verdict.VALID, Status.PENDING)
+    if is_kept_off and (is_open or alike.cause in WHATEVER_THE_VERDICT):
+        return alike.bucket, str(alike.cause)
+    if alike.bucket == Verdict.VALID:
         return None
-    return each.bucket, each.why or each.bucket
+    return alike.bucket, alike.why or alike.bucket
 
 
 WHATEVER_THE_VERDICT = ("suppressed", "duplicate", "decided", "waiting")
@@ -226,30 +234,28 @@ T = TypeVar("T", bound=Any)
 
 def most_common(counts: Counter[T]) -> list[tuple[T, int]]:
     """The most frequent first, ties by name: the same however the rows were cut into pieces."""
-    return sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
 def gather_trend(out: Results, earlier: Results, policy: Policy) -> TrendFacts:
     """Counts of the earlier audit, and how the verdicts of the same addresses changed."""
     counts = Counts(policy)
     counts.add(earlier)
-    both = pd.concat(
-        [by_address(each)["bucket"] for each in (earlier, out)], axis=1, keys=["before", "now"]
-    )
-    before, now = both["before"], both["now"]
+    buckets = [by_address(earlier)["bucket"], by_address(out)["bucket"]]
+    both = pd.concat(buckets, axis=1, keys=["before", "now"])
+    before = both["before"]
+    now = both["now"]
     moved = both[before.notna() & now.notna() & (before != now)]
-    moves = (
-        moved.value_counts()
-        .head(TOP_MOVES)
-        .reset_index(name="addresses")
-        .itertuples(index=False, name=None)
-    )
+    top = moved.value_counts().head(TOP_MOVES).reset_index(name="addresses")
+    moves = []
+    for old, new, count in top.itertuples(index=False, name=None):
+        moves.append((str(old), str(new), int(count)))
     return TrendFacts(
         counts,
         added=int(before.isna().sum()),
         removed=int(now.isna().sum()),
         changed=len(moved),
-        moves=[(str(old), str(new), int(count)) for old, new, count in moves],
+        moves=moves,
     )
 
 
@@ -257,15 +263,13 @@ def gather_outcomes(out: Results, policy: Policy, bounces: Any) -> OutcomeFacts:
     """Counts and the first contradicted rows."""
     from .outcomes import CONTRADICTIONS, actions_of, count_outcomes, match_outcomes  # noqa: PLC0415 - few need it
 
-    found = match_outcomes(out, bounces)
-    rows = np.flatnonzero(found.is_contradicted)
-    listed = [
-        (
-            out.addresses[row].as_py(),
-            CONTRADICTIONS[found.verdict[row]],
-            found.shown[found.keys[row]]["diagnostic"] or "",
-        )
-        for row in rows[:TOP_CONTRADICTED].tolist()
-    ]
-    counts = count_outcomes(found, actions_of(out, policy))
-    return OutcomeFacts(counts, listed, len(rows), found.matched, found.unmatched)
+    matched = match_outcomes(out, bounces)
+    rows = np.flatnonzero(matched.is_contradicted)
+    lines = []
+    for row in rows[:TOP_CONTRADICTED].tolist():
+        address = out.addresses[row].as_py()
+        report = matched.shown[matched.keys[row]]
+        how = CONTRADICTIONS[matched.verdict[row]]
+        lines.append((address, how, report["diagnostic"] or ""))
+    counts = count_outcomes(matched, actions_of(out, policy))
+    return OutcomeFacts(counts, lines, len(rows), matched.matched, matched.unmatched)
