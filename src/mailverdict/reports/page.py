@@ -45,10 +45,15 @@ def element(tag: str, *parts: object, **attributes: object) -> Markup:
     >>> element("p", "a < b", element("b", "c"), class_="mv-soft", aria_label='"')
     '<p class="mv-soft" aria-label="&quot;">a &lt; b<b>c</b></p>'
     """
-    inside = "".join(each if isinstance(each, Markup) else escape(each) for each in parts)
-    names = {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items()}
-    given = "".join(f' {name}="{escape(value)}"' for name, value in names.items())
-    return Markup(f"<{tag}{given}>{inside}</{tag}>")
+    texts = [f"<{tag}"]
+    for name, value in attributes.items():
+        attribute = name.rstrip("_").replace("_", "-")
+        texts.append(f' {attribute}="{escape(value)}"')
+    texts.append(">")
+    for part in parts:
+        texts.append(part if isinstance(part, Markup) else escape(part))
+    texts.append(f"</{tag}>")
+    return Markup("".join(texts))
 
 
 def escape(text: object) -> str:
@@ -97,16 +102,16 @@ def content(facts: ReportFacts, most: int | None = None) -> list[Markup]:
     """The head and all sections; of each table at most so many rows."""
     parts = head(facts)
     for columns in sections_of(facts):
-        shown = [[render(each, most) for each in column if not each.is_empty] for column in columns]
-        filled = [column for column in shown if column]
-        sides = [element("div", *column) for column in filled]
-        parts += (
-            filled[0]
-            if len(filled) == 1
-            else [element("div", *sides, class_="mv-sides")]
-            if sides
-            else []
-        )
+        filled = []
+        for column in columns:
+            shown = [render(section, most) for section in column if not section.is_empty]
+            if shown:
+                filled.append(shown)
+        if len(filled) == 1:
+            parts += filled[0]
+        elif filled:
+            sides = [element("div", *column) for column in filled]
+            parts.append(element("div", *sides, class_="mv-sides"))
     return parts
 
 
@@ -115,50 +120,61 @@ def content(facts: ReportFacts, most: int | None = None) -> list[Markup]:
 
 def head(facts: ReportFacts) -> list[Markup]:
     """The list, the share that can be mailed, and a picture of all rows."""
-    counts, checks = facts.counts, made_checks(facts)
-    known = (
-        Markup(f"column {element('bdi', facts.column)}") if facts.name else "",
-        count_of(counts.rows, "row"),
-        count_of(counts.addresses, "distinct address", "distinct addresses"),
-        f"check: {checks}" if checks else "",
-    )
-    days = (
-        f"checked {days_of(counts.checked)}" if counts.checked else "",
-        f"report of {facts.made_at:%Y-%m-%d %H:%M} UTC",
-    )
-    parts = [
-        *filter(None, known),
-        *(element("span", each, class_="mv-day") for each in days if each),
-    ]
-    dotted = [part for each in parts for part in (" · ", each)][1:]
+    counts = facts.counts
     marked = by_mark(counts.buckets)
-    said = [f"{people_text(counts)}, by the policy “{facts.policy.name}”."]
-    if limit := limit_text(counts.validation_types):
-        said.append(f" {limit}")
-    if empty := counts.buckets["missing"]:
-        said.append(f" {count_of(empty, 'cell is', 'cells are')} empty.")
-    said.append(trend_line(facts))
-    legend = [
-        element(
-            "li",
-            *(Markup(symbol(name)), f" {LABELS[name]} ", element("b", f"{count:,}"), " "),
-            element("span", f"({percent(count, counts.rows)})"),
-        )
-        for name, count in marked.items()
-        if count or name != "unchecked"
-    ]
+    sentences = [f"{people_text(counts)}, by the policy “{facts.policy.name}”."]
+    limit = limit_text(counts.validation_types)
+    if limit:
+        sentences.append(f" {limit}")
+    empty = counts.buckets["missing"]
+    if empty:
+        sentences.append(f" {count_of(empty, 'cell is', 'cells are')} empty.")
+    sentences.append(trend_line(facts))
     return [
         element("h1", title_of(facts)),
-        element("p", *dotted, class_="mv-soft"),
+        element("p", *list_and_days(facts), class_="mv-soft"),
         element(
             "div",
             element("p", f"{mailable_text(counts)} can be mailed", class_="mv-figure"),
-            element("p", *said),
+            element("p", *sentences),
             stacked_bar(marked, "Rows by verdict", "mv-picture", 32),
-            element("ul", *legend, class_="mv-legend", role="list"),
+            element("ul", *legend(marked, counts.rows), class_="mv-legend", role="list"),
             class_="mv-hero",
         ),
     ]
+
+
+def list_and_days(facts: ReportFacts) -> list[str]:
+    """The line below the title: the column, its size, the check and the days, with dots between them."""
+    counts = facts.counts
+    parts: list[str] = []
+    if facts.name:
+        parts.append(Markup(f"column {element('bdi', facts.column)}"))
+    parts.append(count_of(counts.rows, "row"))
+    parts.append(count_of(counts.addresses, "distinct address", "distinct addresses"))
+    checks = made_checks(facts)
+    if checks:
+        parts.append(f"check: {checks}")
+    if counts.checked:
+        parts.append(element("span", f"checked {days_of(counts.checked)}", class_="mv-day"))
+    made_at = f"report of {facts.made_at:%Y-%m-%d %H:%M} UTC"
+    parts.append(element("span", made_at, class_="mv-day"))
+    dotted = [parts[0]]
+    for part in parts[1:]:
+        dotted += [" · ", part]
+    return dotted
+
+
+def legend(marked: Mapping[str, int], rows: int) -> list[Markup]:
+    """Each verdict with its sign, its rows and their share."""
+    items = []
+    for name, count in marked.items():
+        if not count and name == "unchecked":
+            continue
+        number = element("b", f"{count:,}")
+        share = element("span", f"({percent(count, rows)})")
+        items.append(element("li", Markup(symbol(name)), f" {LABELS[name]} ", number, " ", share))
+    return items
 
 
 def mailable_text(counts: Counts) -> str:
@@ -169,18 +185,16 @@ def mailable_text(counts: Counts) -> str:
 def trend_line(facts: ReportFacts) -> str:
     if facts.trend is None:
         return ""
-    points = 100 * (facts.counts.mailable - facts.trend.counts.mailable)
-    since = (
-        f" of {days_of(facts.trend.counts.checked)}"
-        if facts.trend.counts.checked
-        else " (day not recorded)"
-    )
-    how = (
-        "as many as"
-        if abs(points) < 0.05
-        else f"{abs(points):.1f} percentage points {'more' if points > 0 else 'less'} than"
-    )
-    return f" That is {how} in the earlier audit{since} ({mailable_text(facts.trend.counts)})."
+    earlier = facts.trend.counts
+    since = " (day not recorded)"
+    if earlier.checked:
+        since = f" of {days_of(earlier.checked)}"
+    points = 100 * (facts.counts.mailable - earlier.mailable)
+    more_or_less = "more" if points > 0 else "less"
+    how = f"{abs(points):.1f} percentage points {more_or_less} than"
+    if abs(points) < 0.05:
+        how = "as many as"
+    return f" That is {how} in the earlier audit{since} ({mailable_text(earlier)})."
 
 
 # --- a section --------------------------------------------------------------------------------------------------------
@@ -189,83 +203,93 @@ def trend_line(facts: ReportFacts) -> str:
 def render(section: Section, most: int | None) -> Markup:
     """A section; of its table at most so many rows."""
     if section.is_line:
-        line = "; ".join(f"{label}: {count:,}" for label, count in section.rows)
-        return element("p", f"{section.title}. {line}.", class_="mv-soft")
+        counts = [f"{label}: {count:,}" for label, count in section.rows]
+        return element("p", f"{section.title}. {'; '.join(counts)}.", class_="mv-soft")
     parts = [element("h2", section.title)]
     if section.said:
         parts.append(element("p", section.said))
     if section.rows:
         parts += table(section, section.rows[:most])
     if section.notes:
-        # To be copied: no character of it is shown as another one.
-        copied = Markup(html.escape(section.command))
-        command = [Markup("<br>"), element("code", copied, class_="mv-command")] if copied else []
+        command = []
+        if section.command:
+            # To be copied: no character of it is shown as another one.
+            copied = Markup(html.escape(section.command))
+            command = [Markup("<br>"), element("code", copied, class_="mv-command")]
         parts.append(element("p", " ".join(section.notes), *command, class_="mv-soft"))
     return element("section", *parts)
 
 
 def table(section: Section, rows: Sequence[Sequence[Any]]) -> list[Markup]:
     """A table that can be sorted."""
-    *others, (_, last) = section.columns
-    # A sentence in a column of its own is narrow and high, or makes the others so.
-    columns = others if others and last == "words" else [*section.columns]
-    kinds = [kind for _, kind in columns]
-    classes = [f"mv-{CLASS_OF.get(kind, kind)}" for kind in kinds]
-    heads = [
-        element("th", label, scope="col", class_=each)
-        for (label, _), each in zip(columns, classes, strict=True)
-    ]
-    body = [
-        element(
-            "tr",
-            *map(cell_of, kinds, classes, row, [row[len(columns) :], *[()] * (len(columns) - 1)]),
-        )
-        for row in rows
-    ]
-    inside = (element("thead", element("tr", *heads)), element("tbody", *body))
-    made = element("table", *inside, class_="mv-sort", aria_label=section.title)
-    parts = [element("div", made, class_="mv-scroll")]
+    columns = [*section.columns]
+    # A sentence in a column of its own is narrow and high, or makes the others so: it stands below the first cell.
+    has_sentence = len(columns) > 1 and columns[-1][1] == "words"
+    if has_sentence:
+        columns.pop()
+    heads = []
+    for label, kind in columns:
+        heads.append(element("th", label, scope="col", class_=class_of(kind)))
+    lines = []
+    for row in rows:
+        below = row[len(columns) :]
+        cells = []
+        for (_, kind), value in zip(columns, row, strict=False):
+            cells.append(cell_of(kind, value, below))
+            below = ()
+        lines.append(element("tr", *cells))
+    inside = (element("thead", element("tr", *heads)), element("tbody", *lines))
+    whole = element("table", *inside, class_="mv-sort", aria_label=section.title)
+    parts = [element("div", whole, class_="mv-scroll")]
     if len(rows) < len(section.rows):
-        parts.append(
-            element("p", f"The first {len(rows)} of {len(section.rows):,}.", class_="mv-soft")
-        )
+        first = f"The first {len(rows)} of {len(section.rows):,}."
+        parts.append(element("p", first, class_="mv-soft"))
     return parts
 
 
-def cell_of(kind: str, class_: str, value: Any, below: Sequence[str]) -> Markup:
+def class_of(kind: str) -> str:
+    return f"mv-{CLASS_OF.get(kind, kind)}"
+
+
+def cell_of(kind: str, value: Any, below: Sequence[str]) -> Markup:
     """A cell, with what it is sorted by if that is not its text, and sentences below its text."""
-    shown, key = SHOWN[kind](value) if kind in SHOWN else (value, None)
-    parts = [shown, *(element("span", each, class_="mv-below") for each in below)]
-    return (
-        element("td", *parts, class_=class_)
-        if key is None
-        else element("td", *parts, class_=class_, data_sort=key)
-    )
+    shown = value
+    attributes = {"class_": class_of(kind)}
+    if kind in SHOWN:
+        shown, key = SHOWN[kind](value)
+        if key is not None:
+            attributes["data_sort"] = key
+    sentences = [element("span", sentence, class_="mv-below") for sentence in below]
+    return element("td", shown, *sentences, **attributes)
 
 
 def meter(name: str, share: float) -> Markup:
     """A bar for one figure."""
+    width = 0.0
+    if share:
+        width = max(100 * share, 1)
     track = element("rect", class_="mv-track", width="100%", height=8)
-    filled = element(
-        "rect", class_=f"mv-{name}", width=f"{max(100 * share, 1) if share else 0:.2f}%", height=8
-    )
+    filled = element("rect", class_=f"mv-{name}", width=f"{width:.2f}%", height=8)
     return element("svg", track, filled, class_="mv-small", height=8, aria_hidden="true")
 
 
 def stacked_bar(counts: Mapping[str, int], label: str, class_: str, height: int) -> Markup:
     """One bar with a part for each verdict or state."""
-    whole, at, parts = sum(counts.values()) or 1, 0.0, []
+    whole = sum(counts.values()) or 1
+    left = 0.0
+    parts = []
+    words = []
     for name, count in counts.items():
+        if not count:
+            continue
         width = 100 * count / whole
-        if count:
-            hint = element("title", f"{LABELS[name]}: {count:,}")
-            place = {"x": f"{at:.2f}%", "width": f"{width:.2f}%", "height": "100%"}
-            parts.append(element("rect", hint, class_=f"mv-{name}", **place))
-        at += width
-    said = ", ".join(f"{LABELS[name]} {count:,}" for name, count in counts.items() if count)
-    return element(
-        "svg", *parts, class_=class_, height=height, role="img", aria_label=f"{label}: {said}"
-    )
+        place = {"x": f"{left:.2f}%", "width": f"{width:.2f}%", "height": "100%"}
+        hint = element("title", f"{LABELS[name]}: {count:,}")
+        parts.append(element("rect", hint, class_=f"mv-{name}", **place))
+        words.append(f"{LABELS[name]} {count:,}")
+        left += width
+    text = f"{label}: {', '.join(words)}"
+    return element("svg", *parts, class_=class_, height=height, role="img", aria_label=text)
 
 
 # What a cell of each kind shows, and what it is sorted by; a text of ours or of others is shown as it is.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 from ..model.section import Section, what_to_do
@@ -33,7 +34,8 @@ from .wording import (
 )
 
 MAIN_REASONS = 5  # on the page for a manager
-MAIN_COLUMNS, MANY_COLUMNS = 3, 12  # that say where invalid addresses come from
+MAIN_COLUMNS = 3  # that say most about where invalid addresses come from
+MANY_COLUMNS = 12
 MANY_GROUPS = 100
 MAIN_GROUPS = 6  # on the page for a manager
 SHARE = ("Share of rows", "share")
@@ -77,32 +79,25 @@ def sections_of(facts: ReportFacts) -> Iterator[Sequence[Sequence[Section]]]:
 
 
 def share(count: int, whole: int) -> float:
-    return count / whole if whole else 0.0
+    if not whole:
+        return 0.0
+    return count / whole
 
 
 def verdicts(facts: ReportFacts) -> Section:
     """What a page shows as a picture."""
-    rows = [
-        (name, count, share(count, facts.counts.rows))
-        for name, count in facts.counts.buckets.items()
-    ]
+    rows = []
+    for name, count in facts.counts.buckets.items():
+        rows.append((name, count, share(count, facts.counts.rows)))
     return Section("Verdicts", (("Verdict", "badge"), ("Rows", "number"), SHARE), rows)
 
 
 def reasons(facts: ReportFacts) -> Section:
     """Why the other rows cannot simply be mailed."""
     most = max((count for *_, count in facts.reasons), default=0)
-    return Section(
-        "Why not the others",
-        (
-            ("Reason", "text"),
-            ("Verdict", "badge"),
-            ("Rows", "number"),
-            SHARE,
-            BAR,
-            ("What it means", "words"),
-        ),
-        [
+    rows = []
+    for bucket, reason, meaning, count in facts.reasons:
+        rows.append(
             (
                 reason_label(reason),
                 MARK_OF[bucket],
@@ -111,9 +106,16 @@ def reasons(facts: ReportFacts) -> Section:
                 (bucket, share(count, most)),
                 capitalize(meaning),
             )
-            for bucket, reason, meaning, count in facts.reasons
-        ],
+        )
+    columns = (
+        ("Reason", "text"),
+        ("Verdict", "badge"),
+        ("Rows", "number"),
+        SHARE,
+        BAR,
+        ("What it means", "words"),
     )
+    return Section("Why not the others", columns, rows)
 
 
 def main_reasons(facts: ReportFacts) -> Section:
@@ -128,33 +130,28 @@ def main_reasons(facts: ReportFacts) -> Section:
 
 
 def flags(facts: ReportFacts) -> Section:
+    title = "Rows by flag, whatever their verdict"
+    columns = (("Flag", "text"), ("Rows", "number"))
     rows = [(reason_label(flag), count) for flag, count in facts.counts.flags.items() if count]
-    return Section(
-        "Rows by flag, whatever their verdict",
-        (("Flag", "text"), ("Rows", "number")),
-        rows,
-        is_line=True,
-    )
+    return Section(title, columns, rows, is_line=True)
 
 
 def decided_by_hand(facts: ReportFacts) -> Section:
     """What a person decided about single rows, whatever the policy says."""
-    counts, listed = facts.counts.decisions, facts.counts.decided
-    rows = sum(counts.values())
-    said = [
-        f"{DECISION_LABELS[word]}: {count_of(count, 'row')}"
-        for word, count in counts.items()
-        if count
-    ]
-    return Section(
-        "Decided by hand",
-        (("As typed", "data"), ("Decision", "text"), ("Suggestion", "data")),
-        [(address, DECISION_LABELS.get(word, word), meant) for address, word, meant in listed],
-        said="; ".join(said),
-        notes=[]
-        if rows == len(listed)
-        else [f"The first {len(listed)} of {count_of(rows, 'row')}."],
-    )
+    counts = facts.counts.decisions
+    sentences = []
+    for word, count in counts.items():
+        if count:
+            sentences.append(f"{DECISION_LABELS[word]}: {count_of(count, 'row')}")
+    rows = []
+    for typed, word, meant in facts.counts.decided:
+        rows.append((typed, DECISION_LABELS.get(word, word), meant))
+    notes = []
+    whole = sum(counts.values())
+    if whole > len(rows):
+        notes.append(f"The first {len(rows)} of {count_of(whole, 'row')}.")
+    columns = (("As typed", "data"), ("Decision", "text"), ("Suggestion", "data"))
+    return Section("Decided by hand", columns, rows, said="; ".join(sentences), notes=notes)
 
 
 def clean_first(facts: ReportFacts) -> Section:
@@ -170,7 +167,6 @@ def clean_first(facts: ReportFacts) -> Section:
 def verify_again(facts: ReportFacts) -> Section:
     """The rows without a clear answer, when it makes sense to ask again, and how."""
     unknown = facts.unanswered
-    reasons = facts.counts.by(lambda each: each.why if each.bucket == Verdict.UNKNOWN else None)
     rows = f"the {count_of(unknown, 'row')} without a clear answer"
     how = f"The answers of this check are not kept. Verify the whole list again for {rows}:"
     if facts.kept:
@@ -180,17 +176,15 @@ def verify_again(facts: ReportFacts) -> Section:
         )
     elif facts.is_kept:
         how = f"Clear answers are kept, by default for 30 days. Verify again, and only {rows} are asked about:"
-    return Section(
-        "Verify again",
-        (("Reason", "text"), ("Rows", "number"), ("When", "words")),
-        [
-            (reason_label(each), count, when)
-            for each, when in RETRY_WHEN.items()
-            if (count := reasons[str(each)])
-        ],
-        notes=[how] if unknown else [],
-        command=facts.command,
-    )
+    whys = facts.counts.by(attrgetter("bucket", "why"))
+    lines = []
+    for reason, when in RETRY_WHEN.items():
+        count = whys[str(Verdict.UNKNOWN), str(reason)]
+        if count:
+            lines.append((reason_label(reason), count, when))
+    columns = (("Reason", "text"), ("Rows", "number"), ("When", "words"))
+    notes = [how] if unknown else []
+    return Section("Verify again", columns, lines, notes=notes, command=facts.command)
 
 
 def typos(facts: ReportFacts) -> Section:
@@ -198,22 +192,23 @@ def typos(facts: ReportFacts) -> Section:
     return Section("Correct likely typos", columns, facts.typos)
 
 
-def before_and_after(facts: ReportFacts, found: CleaningFacts) -> Section:
+def before_and_after(facts: ReportFacts, cleaning: CleaningFacts) -> Section:
     """What could be mailed before and after cleaning."""
     sent = facts.counts.actions["send"]
-    counts = {"As the list came": sent - found.sendable, "After cleaning": sent}
-    shares = {when: share(count, facts.counts.rows) for when, count in counts.items()}
-    return Section(
-        "Before and after cleaning",
-        (("Can be mailed", "text"), ("Rows", "number"), SHARE, BAR),
-        [(when, count, shares[when], ("send", shares[when])) for when, count in counts.items()],
-        said=f"{count_of(found.rows, 'cell was', 'cells were')} cleaned before the check. "
-        f"Without that, {count_of(found.rescued, 'cell')} would have been invalid.",
-    )
+    counts = {"As the list came": sent - cleaning.sendable, "After cleaning": sent}
+    rows = []
+    for when, count in counts.items():
+        part = share(count, facts.counts.rows)
+        rows.append((when, count, part, ("send", part)))
+    columns = (("Can be mailed", "text"), ("Rows", "number"), SHARE, BAR)
+    cleaned = count_of(cleaning.rows, "cell was", "cells were")
+    rescued = count_of(cleaning.rescued, "cell")
+    said = f"{cleaned} cleaned before the check. Without that, {rescued} would have been invalid."
+    return Section("Before and after cleaning", columns, rows, said=said)
 
 
-def repairs(found: CleaningFacts) -> Section:
-    rows = [(repair_label(name), example, count) for name, example, count in found.repairs]
+def repairs(cleaning: CleaningFacts) -> Section:
+    rows = [(repair_label(name), example, count) for name, example, count in cleaning.repairs]
     columns = (("Repair", "words"), ("Example", "code"), ("Cells", "number"))
     return Section("Cells that were cleaned", columns, rows)
 
@@ -267,12 +262,12 @@ def without(section: Section, *labels: str) -> Section:
 
 def found_groups(facts: ReportFacts) -> list[Section]:
     """The groups of the columns that say most."""
-    found = [finding for finding in facts.findings if finding.is_found]
-    return [
-        groups_section(finding.name, finding.groups)
-        for finding in found[:MAIN_COLUMNS]
-        if finding.groups is not None
-    ]
+    findings = [finding for finding in facts.findings if finding.is_found]
+    sections = []
+    for finding in findings[:MAIN_COLUMNS]:
+        assert finding.groups is not None
+        sections.append(groups_section(finding.name, finding.groups))
+    return sections
 
 
 def asked_groups(facts: ReportFacts) -> list[Section]:
@@ -286,14 +281,15 @@ def groups_section(name: Hashable, groups: Groups) -> Section:
     """The groups of a column, first those with the most invalid addresses above the average."""
     people = people_in(groups.counts)
     lines = group_lines(groups)
-    shown = [lines[at] for at in group_order(groups, "invalid") if people[at]]
-    notes = [f"The first {MANY_GROUPS} of {len(shown):,}."] if len(shown) > MANY_GROUPS else []
+    rows = [lines[group] for group in group_order(groups, "invalid") if people[group]]
+    notes = []
+    if len(rows) > MANY_GROUPS:
+        notes.append(f"The first {MANY_GROUPS} of {len(rows):,}.")
     if groups.note:
         notes.append(f"{capitalize(groups.note)}.")
     notes.append("People, each counted once. The dashed mark is the share among all others.")
-    return Section(
-        f"By {shown_name(name)}", GROUP_COLUMNS, with_largest(shown[:MANY_GROUPS]), notes=notes
-    )
+    rows = with_largest(rows[:MANY_GROUPS])
+    return Section(f"By {shown_name(name)}", GROUP_COLUMNS, rows, notes=notes)
 
 
 def group_lines(groups: Groups) -> list[tuple[Any, ...]]:
@@ -322,30 +318,34 @@ def with_largest(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 def then_and_now(facts: ReportFacts, then: TrendFacts) -> Section:
     """The list against an earlier audit."""
-    before, now = by_mark(then.counts.buckets), by_mark(facts.counts.buckets)
-    said = (
-        f"{count_of(then.added, 'address is', 'addresses are')} new, {then.removed:,} left the list, and "
-        f"{count_of(then.changed, 'address has', 'addresses have')} another verdict."
-    )
-    return Section(
-        f"Since the earlier audit ({days_of_earlier(then.counts.checked)})",
-        (
-            ("Verdict", "badge"),
-            ("Then", "number"),
-            ("Now", "number"),
-            ("Change", "change"),
-            ("Share then", "share"),
-            ("Share now", "share"),
-        ),
-        [
+    before = by_mark(then.counts.buckets)
+    now = by_mark(facts.counts.buckets)
+    rows = []
+    for name in MARKS:
+        rows.append(
             (
-                *(name, before[name], now[name], now[name] - before[name]),
-                *(share(before[name], then.counts.rows), share(now[name], facts.counts.rows)),
+                name,
+                before[name],
+                now[name],
+                now[name] - before[name],
+                share(before[name], then.counts.rows),
+                share(now[name], facts.counts.rows),
             )
-            for name in MARKS
-        ],
-        said=f"{said} {another_check(then.counts.validation_types, facts.counts.validation_types)}".strip(),
+        )
+    columns = (
+        ("Verdict", "badge"),
+        ("Then", "number"),
+        ("Now", "number"),
+        ("Change", "change"),
+        ("Share then", "share"),
+        ("Share now", "share"),
     )
+    added = count_of(then.added, "address is", "addresses are")
+    changed = count_of(then.changed, "address has", "addresses have")
+    said = f"{added} new, {then.removed:,} left the list, and {changed} another verdict."
+    other = another_check(then.counts.validation_types, facts.counts.validation_types)
+    title = f"Since the earlier audit ({days_of_earlier(then.counts.checked)})"
+    return Section(title, columns, rows, said=f"{said} {other}".strip())
 
 
 def by_mark(counts: dict[str, int]) -> dict[str, int]:
@@ -361,74 +361,62 @@ def moves(then: TrendFacts) -> Section:
     return Section("Changed verdicts", columns, then.moves)
 
 
-def outcomes(found: OutcomeFacts) -> Section:
+OUTCOMES = {  # columns of `outcomes` with their labels and kinds
+    "mailed": ("Mailed", "number"),
+    "hard": ("Hard bounces", "number"),
+    "rate": ("Share of mailed", "share"),
+    "low": ("95% from", "share"),
+    "high": ("95% to", "share"),
+    "blocked": ("Blocked", "number"),
+    "soft": ("Soft", "number"),
+    "complaint": ("Complaints", "number"),
+}
+
+
+def outcomes(facts: OutcomeFacts) -> Section:
     """What became of the mails: hard bounces by verdict, reason and action."""
-    counts = found.counts.reset_index().to_dict("records")
-    return Section(
-        "Was the verdict right?",
-        (
-            ("Group", "text"),
-            ("Mailed", "number"),
-            ("Hard bounces", "number"),
-            ("Share of mailed", "share"),
-            ("95% from", "share"),
-            ("95% to", "share"),
-            ("Blocked", "number"),
-            ("Soft", "number"),
-            ("Complaints", "number"),
-        ),
-        [
-            (group_label(row["by"], row["value"]), *(row[name] for name in OUTCOMES))
-            for row in sorted(counts, key=lambda row: row["by"] == "reason")
-            if row["mailed"]
-        ],
-        notes=[
-            f"Distinct addresses. {found.matched:,} of them have a report; reports on {found.unmatched:,} other "
-            "addresses are not counted.",
-            "Blocked mails were refused because of the sender and say nothing about the address.",
-        ],
-    )
-
-
-OUTCOMES = ("mailed", "hard", "rate", "low", "high", "blocked", "soft", "complaint")
+    counts = facts.counts.reset_index().to_dict("records")
+    counts.sort(key=lambda row: row["by"] == "reason")
+    rows = []
+    for row in counts:
+        if row["mailed"]:
+            cells = [row[name] for name in OUTCOMES]
+            rows.append((group_label(row["by"], row["value"]), *cells))
+    notes = [
+        f"Distinct addresses. {facts.matched:,} of them have a report; reports on {facts.unmatched:,} other "
+        "addresses are not counted.",
+        "Blocked mails were refused because of the sender and say nothing about the address.",
+    ]
+    columns = (("Group", "text"), *OUTCOMES.values())
+    return Section("Was the verdict right?", columns, rows, notes=notes)
 
 
 def group_label(by: str, value: str) -> str:
-    return f"{capitalize(by)}: {REASONLESS if value == 'none' else reason_label(value)}"
+    label = REASONLESS if value == "none" else reason_label(value)
+    return f"{capitalize(by)}: {label}"
 
 
-def wrong_verdicts(found: OutcomeFacts) -> Section:
+def wrong_verdicts(facts: OutcomeFacts) -> Section:
     """The rows whose verdict was wrong, each with what the mail server said."""
-    listed, rows = found.contradicted, found.contradicted_rows
-    columns = [
-        ("Address", "data"),
-        ("Verdict and outcome", "text"),
-        ("The mail server's message", "data"),
-    ]
-    shown = len(columns) if any(message for *_, message in listed) else 2
-    return Section(
-        f"{count_of(rows, 'row has', 'rows have')} a verdict that was wrong",
-        columns[:shown],
-        [row[:shown] for row in listed],
-        notes=[] if rows == len(listed) else [f"The first {len(listed)}."],
-    )
+    columns = [("Address", "data"), ("Verdict and outcome", "text")]
+    if any(message for *_, message in facts.contradicted):
+        columns.append(("The mail server's message", "data"))
+    rows = [row[: len(columns)] for row in facts.contradicted]
+    notes = []
+    if facts.contradicted_rows > len(rows):
+        notes.append(f"The first {len(rows)}.")
+    wrong = count_of(facts.contradicted_rows, "row has", "rows have")
+    return Section(f"{wrong} a verdict that was wrong", columns, rows, notes=notes)
 
 
 def domains(facts: ReportFacts) -> Section:
     """The largest domains, each with its verdicts."""
     rows = []
     for domain, counts in facts.domains.iterrows():
-        whole, *_ = numbers = [int(count) for count in counts]
-        buckets = dict(zip(facts.domains.columns[1:], numbers[1:], strict=True))
-        rows.append(
-            (
-                domain,
-                whole,
-                share(whole, facts.counts.rows),
-                share(buckets["valid"], whole),
-                buckets,
-            )
-        )
+        buckets = {name: int(count) for name, count in counts.items() if name != "rows"}
+        whole = int(counts["rows"])
+        part = share(whole, facts.counts.rows)
+        rows.append((domain, whole, part, share(buckets["valid"], whole), buckets))
     columns = (
         ("Domain", "data"),
         ("Rows", "number"),
