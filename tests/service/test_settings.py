@@ -3,12 +3,13 @@
 import dataclasses
 import inspect
 import logging
+import re
 from pathlib import Path
 
 import pytest
 
 from mailverdict.errors import SettingsError
-from mailverdict.model.settings import LocalSettings
+from mailverdict.model.settings import FUTURE_CONSTANTS, LocalSettings
 from mailverdict.service import ServiceSettings, from_environment
 from mailverdict.service.settings import PREFIX, VARIABLES
 from tests import ROOT
@@ -177,6 +178,17 @@ def test_unknown_variable_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     assert "MAILVERDICT_DAYLY_LIMIT" in caplog.text
 
 
+def test_a_variable_of_a_setting_that_will_be_a_constant_works_and_is_reported(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        settings = from_environment({"MAILVERDICT_DNS_ATTEMPTS": "5", "MAILVERDICT_DEADLINE": "60"})
+    assert (settings.local.dns_attempts, settings.local.deadline) == (5, 60.0)
+    [told] = caplog.messages
+    assert told.startswith("MAILVERDICT_DNS_ATTEMPTS is deprecated and will be removed")
+    assert told.endswith("it will always be 3")
+
+
 def test_every_setting_has_a_variable() -> None:
     own = {field.name for field in dataclasses.fields(ServiceSettings) if field.init} - {"local"}
     engine = {field.name for field in dataclasses.fields(LocalSettings)} - {"blacklist", "lists"}
@@ -187,6 +199,8 @@ def test_every_variable_is_documented_with_its_default() -> None:
     rows = (ROOT / "deploy" / "README.md").read_text(encoding="utf-8")
     missing = [variable for variable in VARIABLES if f"| `{variable}` |" not in rows]
     assert not missing
+    deprecated = re.findall(r"^\| `MAILVERDICT_(\w+)` \| \S+ \| Deprecated\. ", rows, re.MULTILINE)
+    assert {name.lower() for name in deprecated} == set(FUTURE_CONSTANTS)
 
 
 def test_documentation_names_no_variable_that_does_not_exist() -> None:
