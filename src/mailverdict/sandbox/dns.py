@@ -104,6 +104,14 @@ class DnsServer:
         """Add a name or replace its records, also while the server runs."""
         self._table.add(name, records)
 
+    def records_of(self, name: str) -> DomainRecords | None:
+        """The records of a name as they were given; None if it does not exist."""
+        try:
+            entry = self._table.find(name)
+        except NOT_A_QUERY:  # not a name
+            return None
+        return None if entry is None else entry.given
+
     def count(
         self, name: str | None = None, rdtype: str | None = None, *, tcp: bool | None = None
     ) -> int:

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..backend import Batch, Event, Job, Settled
 from ..checks.smtp.protocol.session import Session
 from ..checks.smtp.protocol.steps import SessionEnd
 from ..checks.smtp.transport.driver import drive_session
 from ..local.backend import LocalBackend, check_names, utc_now
 from ..local.smtp.stage import MailboxStage
 from ..loop import run_sync
+from ..model.arrow import Bools
 from ..model.settings import Lists, LocalSettings
+from ..model.words import Reason, Verdict
 from .dns import DnsServer
 from .dns_table import DomainRecords
 from .examples import ADDRESSES, SPAMTRAP_DOMAIN, Example
@@ -43,8 +51,27 @@ SHORT_TIMEOUTS: Mapping[str, Any] = {
 }
 
 
+# For addresses whose server was silent though its script does not say so: the machine was busy.
+LONG_TIMEOUTS: Mapping[str, Any] = {
+    "dns_timeout": 10.0,
+    "dns_attempts": 3,
+    "connect_timeout": 30.0,
+    "command_timeout": 30.0,
+    "deadline": 300.0,
+    "session_deadline": 120.0,
+}
+# What a silence leads to; without a reason it was that of the resolver.
+SILENT_REASONS = (
+    *("", Reason.TIMEOUT, Reason.CONNECTION_DROPPED, Reason.NO_SMTP_DATA),
+    *(Reason.PORT_CLOSED, Reason.INCONCLUSIVE),
+)
+
+
 class SandboxBackend(LocalBackend):
     """A local backend that asks a sandbox; its answers are not kept unless a journal is given.
+
+    On a busy machine a server of the sandbox may answer too late. Such a silence does not count: an address without a
+    clear answer that its script does not explain is asked again, with long timeouts.
 
     Parameters
     ----------
@@ -54,6 +81,7 @@ class SandboxBackend(LocalBackend):
 
     label = "the sandbox (made-up servers)"  # on the audit page
     ports: Mapping[str, int] = {}  # of mail servers by address, where all listen on 127.0.0.1
+    world: World | None = None  # whose scripts say which silence is meant
 
     @property
     def mailboxes(self) -> MailboxStage:
@@ -69,6 +97,37 @@ class SandboxBackend(LocalBackend):
         """Run a session at the port that stands for an address."""
         found = self.ports.get(addresses[0], CLOSED_PORT)
         return await drive_session(session, [LOCALHOST], *rest, **{**options, "port": found})
+
+    async def verify(self, batch: Batch, in_flight: Sequence[Job] = ()) -> AsyncIterator[Event]:
+        """Verify a batch; rows that a busy machine may have spoilt come last."""
+        if self.world is None or self.is_free(batch.validation_type):
+            async for event in super().verify(batch, in_flight):
+                yield event
+            return
+        if batch.fields is not None:
+            batch = replace(batch, fields=batch.fields | {"result", "reasons"})
+        again: list[int] = []
+        async for event in super().verify(batch, in_flight):
+            if not isinstance(event, Settled) or event.positions is None:
+                yield event
+                continue
+            is_spoilt = self.world.find_spoilt(event.rows)
+            again += event.positions[is_spoilt].tolist()
+            if not is_spoilt.all():
+                rows = event.rows.filter(pa.array(~is_spoilt))
+                yield replace(event, rows=rows, positions=event.positions[~is_spoilt])
+        if not again:
+            return
+        positions = np.array(again, np.int64)
+        addresses = batch.addresses.take(pa.array(positions))
+        rest = replace(batch, addresses=addresses, syntax=None, clients=None)
+        settings = replace(self.settings, **LONG_TIMEOUTS)
+        async with SandboxBackend.from_settings(settings, clock=self.clock) as patient:
+            patient.ports = self.ports
+            async for event in patient.verify(rest):
+                if isinstance(event, Settled) and event.positions is not None:
+                    event = replace(event, positions=positions[event.positions])  # noqa: PLW2901
+                yield event
 
     def wants_journal(self, validation_type: str) -> bool:
         """False: the answers are about made-up domains."""
@@ -209,7 +268,36 @@ class World:
         check_names(wanted)
         backend = SandboxBackend.from_settings(LocalSettings(**wanted), clock=clock)
         backend.ports = self.smtp.ports
+        backend.world = self
         return backend
+
+    def find_spoilt(self, rows: pa.Table) -> Bools:
+        """Rows without a clear answer for a silence that no script explains."""
+        is_spoilt = np.zeros(len(rows), np.bool_)
+        is_unknown = pc.equal(rows["result"].cast(pa.string()), str(Verdict.UNKNOWN))
+        for at in pc.indices_nonzero(is_unknown.fill_null(False)).to_pylist():
+            reason = (rows["reasons"][at].as_py() or "").partition(";")[0]
+            domain = rows["email"][at].as_py().rpartition("@")[2].lower()
+            is_spoilt[at] = reason in SILENT_REASONS and not self.explains(domain, reason)
+        return is_spoilt
+
+    def explains(self, domain: str, reason: str) -> bool:
+        """Whether the DNS or a mail server of a domain is made to give no clear answer for this reason."""
+        records = self.dns.records_of(domain)
+        if records is None:
+            return False
+        if records.faults or records.delay or "CNAME" in records.records:
+            return True
+        hosts = [text.split()[-1].rstrip(".") for text in records.records.get("MX", ())]
+        for host in hosts or [domain]:
+            if host not in self.smtp.exchanges:
+                return True  # one without a server, or with an address that is not contacted
+            exchange = self.smtp.exchanges[host]
+            if reason in exchange.expects.values():
+                return True
+            if exchange.faults and not exchange.expects:  # of the user's own
+                return True
+        return False
 
     async def start(self) -> World:
         """Start the servers on the running event loop.
