@@ -20,7 +20,7 @@ import mailverdict as mv
 from mailverdict.cli import tables
 from mailverdict.cli.maintenance import render_entry
 from mailverdict.cli.status import StatusLog
-from mailverdict.cli.terminal import GROUPS, app
+from mailverdict.cli.terminal import GROUPS, OPTION_GROUPS, app
 from mailverdict.runs.journal.recall import JournalSummary
 from mailverdict.sandbox import World
 from mailverdict.table.options import DEFAULTS
@@ -546,3 +546,38 @@ def test_a_wrong_url_is_explained_by_the_option(run, monkeypatch, key, url, said
     monkeypatch.setenv("MAILVERDICT_KEY", key)
     status, _, err = run("quota", "--backend", url)
     assert (status, said in err, "base_url" in err, "secret" in err) == (2, True, False, False)
+
+
+def test_the_help_of_verify_has_its_options_in_groups(run):
+    status, out, _ = run("verify", "--help")
+    assert status == 0
+    assert "Options:" not in out
+    assert "Others:" not in out  # each option is in a group
+    for title in OPTION_GROUPS:
+        assert f"\n{title}:\n" in out
+
+
+@pytest.mark.parametrize("command", ["verify --help", "verify many.csv -t regex -q -o -"])
+def test_a_closed_pipe_is_no_error(tmp_path, command):
+    rows = "".join(f"p{at}@x.org,{'x' * 50}\n" for at in range(20_000))
+    (tmp_path / "many.csv").write_text(f"email,note\n{rows}")
+    with subprocess.Popen(
+        [sys.executable, "-m", "mailverdict", *command.split()],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+    ) as child:
+        assert child.stdout.readline()
+        child.stdout.close()
+        said = child.stderr.read()
+        assert child.wait() == 0
+    assert b"Error" not in said
+    assert b"Exception" not in said
+
+
+def test_a_run_in_the_sandbox_ends_with_made_up_servers(run, tmp_path):
+    path = tmp_path / "list.csv"
+    path.write_text("email\nada@real-firm.com\n")
+    status, _, said = run("verify", path, "-t", "mx", "--sandbox", "-o", tmp_path / "out.csv")
+    assert status == 0
+    assert "made-up servers" in said.splitlines()[-1]

@@ -98,10 +98,10 @@ from .outcome import FileOutcome, parse_limits
 from .send_list import SendListFiles
 from .status import STATUS, ProgressLog, print_status, printed_warnings
 from .stopper import Stopper
-from .terminal import app, chosen_backend
+from .terminal import GroupedOptions, app, chosen_backend
 
 
-@app.command()
+@app.command(cls=GroupedOptions)
 @with_read_options
 def verify(
     context: typer.Context,
@@ -280,6 +280,8 @@ def verify(
         print_status(
             f"the run failed: {output} is not changed; what is checked so far is in {table_output.written}"
         )
+    if sandbox and not quiet:
+        print_status(MADE_UP, "note")
     outcome.exit_early()
 
 
@@ -343,6 +345,10 @@ def pick_screen(
     return screen
 
 
+MADE_UP = (
+    "made-up servers gave these verdicts, which say nothing about real addresses: "
+    "leave out --sandbox to verify them"
+)
 REPAIRS = tuple(c.name for c in REPAIR_COLUMNS)
 # Columns that the summary and policies need, whether they are written or not.
 COUNTED = (*(c.name for c in choose_columns("core")), "disposable_suspected")

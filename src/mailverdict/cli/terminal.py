@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -56,6 +57,49 @@ class GroupedCommands(typer.core.TyperGroup):
                 formatter.write_dl(
                     [(name.ljust(width), text) for name, text in zip(names, helps, strict=True)]
                 )
+
+
+# The options of a command with many, by what they are about, in the order of --help; by their names in Python.
+OPTION_GROUPS = {
+    "What is verified": ("column", "validation_type", "clean", "explode", "limit"),
+    "Who answers": (
+        *("backend", "sandbox", "resolver", "resolver_check", "screen", "offline"),
+        *("on_quota", "known", "mapped"),
+    ),
+    "What is kept from earlier runs": ("journal", "max_age", "refresh"),
+    "Who must not be mailed": ("suppress", "suppress_where", "against_column"),
+    "What is written": (
+        *("output", "in_place", "columns", "prefix", "escape_formulas"),
+        *("policy", "keep_repeats", "for_service"),
+    ),
+    "The report": ("report", "audience", "earlier"),
+    "How the file is read": ("encoding", "delimiter", "sheet", "header", "strict"),
+    "What is printed": ("fail_above", "as_json", "quiet", "help"),
+}
+
+
+class GroupedOptions(typer.core.TyperCommand):
+    """A command whose options are under the headings of `OPTION_GROUPS`."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        records: dict[str, tuple[str, str]] = {}
+        arguments = []
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is None:
+                continue
+            if parameter.param_type_name == "argument":
+                arguments.append(record)
+            else:
+                records[str(parameter.name)] = record
+        with formatter.section("Arguments"):
+            formatter.write_dl(arguments)
+        for title, names in OPTION_GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([records.pop(name) for name in names if name in records])
+        if records:
+            with formatter.section("Others"):
+                formatter.write_dl(list(records.values()))
 
 
 app = typer.Typer(
@@ -186,7 +230,14 @@ def run_command(arguments: list[str]) -> NoReturn:
         print_error(describe_os_error(exc), status)
     except SystemExit as exc:
         status = exc.code if isinstance(exc.code, int) else DONE
+        if is_closed_pipe(exc.__context__):
+            status = DONE
     sys.exit(status)
+
+
+def is_closed_pipe(cause: BaseException | None) -> bool:
+    """Whether nobody reads the output any more, as behind ``| head``: that is no error, and Click exits with 1."""
+    return isinstance(cause, OSError) and cause.errno == errno.EPIPE
 
 
 def describe_os_error(exc: OSError) -> str:
