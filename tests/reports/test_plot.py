@@ -82,3 +82,17 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(mv.MissingExtraError, match=r"pip install 'mailverdict\[widgets\]'"):
         mv.plot(verified(), "email")
+
+
+def test_unknown_is_the_number_of_the_summary():
+    cells = ["full@plain.example", "full@plain.example", "a@plain.example; b@plain.example"]
+    with mv.sandbox.World() as world, pytest.warns(UserWarning, match="several addresses"):
+        out = mv.verify(
+            pd.DataFrame({"email": cells}), "email", validation_type="smtp", backend=world.backend
+        )
+    assert mv.summary(out).loc["unknown", "rows"] == 2
+    legend = mv.plot(out).get_axes()[0].get_legend().get_texts()
+    assert [text.get_text() for text in legend] == [
+        "? Unknown 2 (66.7%)",
+        "○ Several addresses in a cell 1 (33.3%)",
+    ]

@@ -158,6 +158,7 @@ def test_when_the_kernel_is_gone_it_says_what_to_do(run):
     run.page.locator(".lm-MenuBar-itemLabel", has_text="Kernel").click()
     run.page.locator(".lm-Menu-itemLabel").get_by_text("Shut Down Kernel", exact=True).click()
     run.widget.get_by_text("Kernel stopped: run the cell again.").wait_for()
+    run.state("Stopped")
     assert run.button("Pause").get_attribute("aria-disabled") == "true"
     ground = run.widget.evaluate("node => getComputedStyle(node).backgroundColor")
     assert ground == "rgb(255, 255, 255)"  # JupyterLab's light theme

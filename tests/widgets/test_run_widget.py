@@ -225,3 +225,18 @@ def test_elsewhere_and_without_anywidget_it_is_the_table(run, monkeypatch, noteb
     monkeypatch.undo()
     monkeypatch.delitem(sys.modules, "IPython", raising=False)
     assert set(run._repr_mimebundle_()) == {"text/plain", "text/html"}
+
+
+def test_at_the_end_it_counts_rows_as_the_summary_does(notebook):
+    cells = ["full@plain.example", "full@plain.example", "a@plain.example; b@plain.example", None]
+    with mv.sandbox.World() as world:
+        run = mv.start(
+            pd.DataFrame({"email": cells}), "email", validation_type="smtp", backend=world.backend
+        )
+        out = run.wait().partial()
+        widget = RunWidget(run)
+        wait_until(lambda: widget.shown["state"] == "done")
+    shown = {entry["name"]: entry["count"] for entry in widget.shown["counts"]}
+    assert shown == {"unknown": "2"}
+    assert mv.summary(out).loc["unknown", "rows"] == 2
+    assert "of 4 rows" in widget.shown["checked"]

@@ -95,11 +95,13 @@ def draw_verdicts(axes: Axes, counts: Counts, column: str, *, dark: bool) -> Non
     """One bar of all rows; below it each verdict with its number, in words and with its sign."""
     edge = shade("surface", dark=dark)
     left = 0
-    for name, count in counts.buckets.items():
+    # Cells with several addresses are counted by themselves, as in `summary`: nobody was asked.
+    for name, count in counts.lines.items():
         if not count:
             continue
-        mark = MARK_OF[name]
-        label = f"{MARKS[mark].glyph} {LABELS[name]} {count:,} ({count / counts.rows:.1%})"
+        mark = MARK_OF.get(name, "unchecked")
+        word = LABELS.get(name) or reason_label(name)
+        label = f"{MARKS[mark].glyph} {word} {count:,} ({count / counts.rows:.1%})"
         colour = shade(mark, dark=dark)
         axes.barh(0, count, left=left, color=colour, edgecolor=edge, label=label)
         left += count

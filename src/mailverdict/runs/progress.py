@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -254,7 +255,7 @@ def pace_text(progress: Progress) -> str:
         if progress.seconds_left is None
         else f", about {duration_text(progress.seconds_left)} left"
     )
-    return f"{progress.pace:,.3g} addresses a second{left}"
+    return f"{rate_text(progress.pace).replace(' a', ' addresses a')}{left}"
 
 
 def duration_text(seconds: float) -> str:
@@ -268,6 +269,86 @@ def duration_text(seconds: float) -> str:
     hours, minutes = divmod(math.ceil(seconds / 60), 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
+
+# --- the rate ---------------------------------------------------------------------------------------------------------
+
+
+class Rate:
+    """How many addresses a second a run settles. It needs some time to settle itself."""
+
+    WINDOW = 30.0  # seconds
+    LEAST_SECONDS = 3.0
+    STEADY = 0.2  # the time left is another one on the page if it differs by this share
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock = clock
+        self.points: list[tuple[float, int]] = []
+        self.first: tuple[float, int] | None = None
+        self.shown_end: float | None = None  # when the run ends, as it was shown last
+
+    def add(self, progress: Progress) -> None:
+        """Note a reading; what came from the journal is not counted."""
+        point = self.clock(), progress.settled - progress.from_journal
+        self.first = self.first or point
+        self.points.append(point)
+        while len(self.points) > 2 and self.points[1][0] < point[0] - self.WINDOW:
+            del self.points[0]
+
+    def per_second(self) -> float | None:
+        """The rate of the last part; None while too little is known."""
+        return between(self.points[0], self.points[-1], self.LEAST_SECONDS) if self.points else None
+
+    def is_slowing(self) -> bool:
+        """Whether the last part is much slower than the whole run was: what is left is at slow servers."""
+        whole = between(self.first, self.points[-1], self.WINDOW) if self.first else None
+        recent = self.per_second()
+        return whole is not None and (recent is None or recent < whole / 4)
+
+    def seconds_left(self, progress: Progress) -> float | None:
+        """The time that is left: by the rate, and not less than a service's limit says; None if neither is known."""
+        rate, now = self.per_second(), self.clock()
+        if rate is None:
+            return None
+        found = max((progress.total - progress.settled) / rate, progress.seconds_left or 0.0)
+        # A figure that goes up and down with each reading tells nothing.
+        shown = None if self.shown_end is None else self.shown_end - now
+        if shown is None or shown <= 0 or abs(found - shown) > self.STEADY * max(found, shown):
+            self.shown_end, shown = now + found, found
+        return shown
+
+
+def between(first: tuple[float, int], last: tuple[float, int], least: float) -> float | None:
+    """The rate between two readings; None if less time passed, or nothing happened."""
+    seconds, count = last[0] - first[0], last[1] - first[1]
+    return count / seconds if seconds >= least and count > 0 else None
+
+
+def rate_text(rate: float) -> str:
+    """A rate for people, in three digits.
+
+    >>> rate_text(7583.2), rate_text(12.34), rate_text(0.1234)
+    ('7,580 a second', '12.3 a second', '0.123 a second')
+    """
+    if rate < 100:
+        return f"{rate:.3g} a second"
+    unit = 10 ** (len(str(int(rate))) - 3)
+    return f"{round(rate / unit) * unit:,} a second"
+
+
+def speed_text(progress: Progress, rate: Rate) -> str:
+    """How fast a run is, and how long it takes; empty at its beginning and after its end."""
+    if progress.pace is not None:  # a limit of the service decides
+        return pace_text(progress)
+    per_second = rate.per_second()
+    left = rate.seconds_left(progress)
+    if progress.is_over or per_second is None:
+        return ""
+    if left is None:
+        return rate_text(per_second)
+    return f"{rate_text(per_second)}, about {duration_text(left)} left"
+
+
+# --- a bar ------------------------------------------------------------------------------------------------------------
 
 Listener = Callable[[Progress], None]
 
@@ -293,24 +374,30 @@ def is_marimo() -> bool:
 
 
 class ProgressBar:
-    """A tqdm bar that shows a run; in a notebook the notebook's own."""
+    """A tqdm bar that shows a run; in a notebook the notebook's own.
+
+    Rate and time left are ours, since those of tqdm count also what came from the journal at once.
+    """
+
+    FORMAT = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
 
     def __init__(self, description: str) -> None:
         from tqdm.auto import tqdm  # noqa: PLC0415 - imports IPython if it is installed
 
-        self.bar: Any = tqdm(total=0, unit="addr", desc=description, dynamic_ncols=True)
+        self.rate = Rate()
+        self.bar: Any = tqdm(
+            total=0, unit="addr", desc=description, dynamic_ncols=True, bar_format=self.FORMAT
+        )
 
     def __call__(self, progress: Progress) -> None:
         """Show a snapshot."""
         if self.bar.total != progress.total:
             self.bar.reset(total=progress.total)
         self.bar.n = progress.settled
-        shown = {k: v for k, v in progress.verdicts.items() if v}
-        self.bar.set_postfix(shown, refresh=False)
-        if texts := [text for text in (progress.message, pace_text(progress)) if text]:
-            self.bar.set_postfix_str(
-                ", ".join([*(f"{k}={v}" for k, v in shown.items()), *texts]), refresh=False
-            )
+        self.rate.add(progress)
+        counts = [f"{verdict}={count}" for verdict, count in progress.verdicts.items() if count]
+        texts = [progress.message, speed_text(progress, self.rate)]
+        self.bar.set_postfix_str(", ".join([*counts, *filter(None, texts)]), refresh=False)
         self.bar.refresh()
         if progress.is_over:
             self.bar.close()

@@ -23,7 +23,7 @@ from ..model.paths import user_path
 from ..model.words import SOURCE_MEANING, Status, Verdict, count_of, percent
 from ..runs.options import Options, default_journal
 from ..runs.plan import Plan
-from ..runs.progress import Progress
+from ..runs.progress import Progress, Rate
 from ..runs.run import Run
 from ..table.options import check_options
 from .background import Background
@@ -244,56 +244,6 @@ class Check:
 
 
 QUOTA_RESET = "after 00:00 UTC"  # the contract: the day of a quota ends at midnight UTC
-
-
-class Rate:
-    """How many addresses a second a run settles. It needs some time to settle itself."""
-
-    WINDOW = 30.0  # seconds
-    LEAST_SECONDS = 3.0
-    STEADY = 0.2  # the time left is another one on the page if it differs by this share
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self.clock = clock
-        self.points: list[tuple[float, int]] = []
-        self.first: tuple[float, int] | None = None
-        self.shown_end: float | None = None  # when the run ends, as it was shown last
-
-    def add(self, progress: Progress) -> None:
-        """Note a reading; what came from the journal is not counted."""
-        point = self.clock(), progress.settled - progress.from_journal
-        self.first = self.first or point
-        self.points.append(point)
-        while len(self.points) > 2 and self.points[1][0] < point[0] - self.WINDOW:
-            del self.points[0]
-
-    def per_second(self) -> float | None:
-        """The rate of the last part; None while too little is known."""
-        return between(self.points[0], self.points[-1], self.LEAST_SECONDS) if self.points else None
-
-    def is_slowing(self) -> bool:
-        """Whether the last part is much slower than the whole run was: what is left is at slow servers."""
-        whole = between(self.first, self.points[-1], self.WINDOW) if self.first else None
-        recent = self.per_second()
-        return whole is not None and (recent is None or recent < whole / 4)
-
-    def seconds_left(self, progress: Progress) -> float | None:
-        """The time that is left: by the rate, and not less than a service's limit says; None if neither is known."""
-        rate, now = self.per_second(), self.clock()
-        if rate is None:
-            return None
-        found = max((progress.total - progress.settled) / rate, progress.seconds_left or 0.0)
-        # A figure that goes up and down with each reading tells nothing.
-        shown = None if self.shown_end is None else self.shown_end - now
-        if shown is None or shown <= 0 or abs(found - shown) > self.STEADY * max(found, shown):
-            self.shown_end, shown = now + found, found
-        return shown
-
-
-def between(first: tuple[float, int], last: tuple[float, int], least: float) -> float | None:
-    """The rate between two readings; None if less time passed, or nothing happened."""
-    seconds, count = last[0] - first[0], last[1] - first[1]
-    return count / seconds if seconds >= least and count > 0 else None
 
 
 def describe_plan(planned: Planned, rate: float | None) -> dict[str, Any]:

@@ -9,13 +9,16 @@ from importlib.resources import files
 from typing import Any
 
 import anywidget
+import pyarrow as pa
+import pyarrow.compute as pc
 import traitlets
 
-from ..model.words import percent
-from ..runs.progress import Progress, checked_text
+from ..frames.reading import SEVERAL, Reading
+from ..model.arrow import one_array
+from ..model.words import Verdict, count_of, percent
+from ..runs.progress import Progress, Rate, checked_text, rate_text
 from ..runs.run import Run, is_short_of_quota, quota_text
 from ..theme import LABELS, NOTEBOOK, NOTEBOOK_CSS, scoped, stylesheet
-from .check import Rate
 from .wording import duration_words, marks, sentence
 
 INTERVAL = 0.5  # seconds between two messages, also without progress: they show the browser that the kernel lives
@@ -65,7 +68,9 @@ class RunWidget(anywidget.AnyWidget):
 
     def __init__(self, run: Run[Any], *, has_buttons: bool = True) -> None:
         self.run, self.has_buttons, self.is_given_up = run, has_buttons, False
-        self.rate, self.beats, self.turn, self.sending = Rate(), 0, 0, threading.Lock()
+        self.rate = Rate()
+        self.rows = 0  # of the result, when it is there
+        self.beats, self.turn, self.sending = 0, 0, threading.Lock()
         css = stylesheet(NOTEBOOK) + scoped(NOTEBOOK_CSS + CSS, NOTEBOOK)
         super().__init__(
             _esm=front_end(), _css=css, marks=marks(), shown=self.describe(run.progress)
@@ -101,7 +106,12 @@ class RunWidget(anywidget.AnyWidget):
         whole = max(progress.total, progress.settled, 1)
         left = {"error": progress.errors, "pending": progress.total - progress.settled}
         counts = {**progress.verdicts, **left}
-        title, checked = STATES[state], checked_text(progress)
+        title = STATES[state]
+        checked = f"{checked_text(progress)} ({percent(progress.settled, whole)})"
+        rows = self.rows_by_verdict() if state == "done" else None
+        if rows is not None:
+            counts = {**rows, **left}
+            checked += f"; rows by verdict, as in the result, of {count_of(self.rows, 'row')}"
         notes = [progress.message, self.rate_text(progress), quota_text(progress), progress.problem]
         buttons = BUTTONS.get(state, ()) if self.has_buttons else ()
         if PAUSE in buttons and self.run._loses_answers():
@@ -112,7 +122,7 @@ class RunWidget(anywidget.AnyWidget):
         return {
             "state": state,
             "title": title,
-            "checked": f"{checked} ({percent(progress.settled, whole)})",
+            "checked": checked,
             "share": progress.settled / whole,
             "counts": [
                 {"name": name, "label": LABELS[name], "count": f"{count:,}"}
@@ -122,11 +132,31 @@ class RunWidget(anywidget.AnyWidget):
             "notes": [sentence(note) for note in notes if note],
             "buttons": [{"act": act, "label": label} for act, label in buttons],
             # Of screen readers: the end, and each fifth of the way.
-            "said": f"{title}. {checked}."
+            "said": f"{title}. {checked_text(progress)}."
             if progress.is_over
             else f"{20 * (5 * progress.settled // whole)}% checked.",
             "beat": self.beats,
         }
+
+    def rows_by_verdict(self) -> dict[str, int] | None:
+        """The rows of the result by verdict, as `summary` and `plot` count them; None if it has no verdicts.
+
+        A run counts distinct addresses, of which a column may have several rows.
+        """
+        reading: Any = self.run._build
+        if not isinstance(reading, Reading) or "result" not in reading.fields():
+            return None
+        results = reading.join(self.run._settled_table())["result"]
+        verdicts = one_array(results.cast(pa.string()))
+        self.rows = len(verdicts)
+        if "standing" in reading.rows.schema.names:
+            is_several = pc.equal(reading.rows["standing"].cast(pa.string()), SEVERAL)
+            verdicts = pc.if_else(is_several.fill_null(False), None, verdicts)
+        counts = {str(verdict): 0 for verdict in Verdict}
+        for entry in verdicts.value_counts().to_pylist():
+            if entry["values"] in counts:
+                counts[entry["values"]] = entry["counts"]
+        return counts
 
     def rate_text(self, progress: Progress) -> str:
         """How fast the run is, and how long it takes."""
@@ -134,8 +164,8 @@ class RunWidget(anywidget.AnyWidget):
         if progress.is_over or rate is None:
             return ""
         if left is None or is_short_of_quota(progress):  # then the quota decides
-            return f"{rate:,.3g} a second"
-        return f"{rate:,.3g} a second, {duration_words(left)} left"
+            return rate_text(rate)
+        return f"{rate_text(rate)}, {duration_words(left)} left"
 
     def receive(self, widget: Any, content: Any, buffers: Any) -> None:
         """Do what a button says, if the run is still in the state in which it has this button."""

@@ -3,6 +3,7 @@
 const SILENCE = 10_000; // milliseconds without a message of a kernel that sends one every half second
 const BUSY = 3_000; // milliseconds after which a button that has no effect yet says why
 const ENDED = ["restarting", "autorestarting", "terminating", "dead"]; // states of a kernel that has forgotten the run
+const GOING_ON = ["running", "paused"]; // states of a run that a stopped kernel ends
 const SVG = "http://www.w3.org/2000/svg";
 
 const make = (tag, fields, ...children) => {
@@ -54,7 +55,14 @@ function render({ model, el }) {
   const lose = () => {
     isGone = true;
     clearTimeout(silent);
-    if (buttons.children.length) say("Kernel stopped: run the cell again.");
+    if (!GOING_ON.includes(model.get("shown").state)) return;
+    title.textContent = "Stopped";
+    say("Kernel stopped: run the cell again.");
+  };
+
+  const hush = () => {
+    title.textContent = "No answer";
+    say(`The kernel has not answered for ${SILENCE / 1000} seconds. If it was stopped, run the cell again.`);
   };
 
   function press(button) {
@@ -96,7 +104,7 @@ function render({ model, el }) {
     drawButtons(shown.buttons);
     clearTimeout(silent);
     if (shown.state !== drawn.state || lost.textContent.includes("not answered")) say("");
-    if (shown.state === "running") silent = setTimeout(() => say(`The kernel has not answered for ${SILENCE / 1000} seconds. If it was stopped, run the cell again.`), SILENCE);
+    if (shown.state === "running") silent = setTimeout(hush, SILENCE);
     drawn = shown;
   }
 
