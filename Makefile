@@ -25,6 +25,7 @@ UNUSED := -p no:nbval -p no:schemathesis -p no:anyio \
 PYTHON_FILES := src tests benchmarks tools conftest.py
 TESTED := --doctest-modules --doctest-glob=README.md tests src/mailverdict README.md
 CHECKS_LOG := build/checks.log
+SERVERS_LOG := build/servers.log
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
 .PHONY: demo audit test notebooks test-random test-package test-all test-rest test-lower run-lower test-engines test-clusters run-clusters-lower java test-fast lint format types types-windows bench docs clean chromium axe
@@ -82,11 +83,16 @@ test-all: test test-rest test-lower test-engines test-clusters
 
 # What takes long or needs software that is not Python: whole tables where `make test` takes a part, random examples, kills
 # by the dozen, notebooks in kernels, large files, a browser, the installed package, and Debian's own Postfix, Exim,
-# postgrey and PostgreSQL on loopback. What cannot be installed here is skipped, visibly.
+# postgrey and PostgreSQL on loopback. What cannot be installed here is skipped, visibly. Each worker has a PostgreSQL of its
+# own; the mail servers listen on fixed addresses, so that one process asks them, while another one drives the browser.
 test-rest: $(STAMP) chromium axe
 	$(BIN)/python tests/servers/install.py
-	$(PYTEST) $(PARALLEL) -m 'slow and not servers'
-	$(PYTEST) -m 'browser or servers or package'
+	$(PYTEST) $(PARALLEL) -m 'slow or servers' --ignore=tests/servers
+	@mkdir -p build; \
+	$(PYTEST) -m servers tests/servers >$(SERVERS_LOG) 2>&1 & servers=$$!; \
+	trap 'kill $$servers 2>/dev/null' EXIT; failed=0; \
+	$(PYTEST) -m 'browser or package' || failed=1; \
+	wait $$servers || failed=1; cat $(SERVERS_LOG); exit $$failed
 	$(MAKE) --no-print-directory notebooks test-random docs types-windows
 
 # The sdist, the wheel made from it, and an environment that has nothing else: the README's first example, the audit and
