@@ -1,4 +1,13 @@
-"""`lookup_domains`: what the DNS and the lists say about each distinct domain of a column, as a table of its own."""
+"""`lookup_domains`: what the DNS and the lists say about each distinct domain of a column, as a table of its own.
+
+    column: ada@gmail.com, bo@gone.example, eve@gmail.com, nobody
+
+    domain        rows  outcome   mx_records               free
+    gmail.com     2     mx        gmail-smtp-in.google...  true
+    gone.example  1     nxdomain                           false
+
+The cells are read and repaired as by `verify`; of their addresses only the domains are asked about, each once.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +32,7 @@ from ..table.options import ColumnChoice
 from .reading import read_addresses
 from .verify import tables_of
 
-OUTCOME_DTYPE = pd.CategoricalDtype([str(each) for each in DnsOutcome])
+OUTCOME_DTYPE = pd.CategoricalDtype(list(map(str, DnsOutcome)))
 
 
 def lookup_domains(
@@ -92,16 +101,19 @@ def lookup_domains(
             f"backend={backend!r:.200}: give a LocalBackend, whose resolver is asked"
         )
     tables = tables_of(data, column)
-    read = read_addresses([table.values() for table in tables], clean=check_flag("clean", clean))
+    cells = [table.values() for table in tables]
+    read = read_addresses(cells, clean=check_flag("clean", clean))
     syntax = observe_column(read["text"], lenient=clean)
     names = syntax["domain"].dictionary.to_pylist()
     codes = syntax["domain"].indices.drop_null().to_numpy()
     counts = np.bincount(codes, minlength=len(names))
     seen, notices = run_sync(look_up(names, picked, is_owned=picked is not backend))
     warn_user(*notices)
-    table = evidence_frame(names, counts.tolist(), seen, picked)
-    made = tables[0].convert(table.set_index("domain"))
-    return made.reset_index() if isinstance(made, pd.DataFrame) else made
+    frame = evidence_frame(names, counts.tolist(), seen, picked)
+    converted = tables[0].convert(frame.set_index("domain"))
+    if isinstance(converted, pd.DataFrame):
+        return converted.reset_index()
+    return converted
 
 
 domains = lookup_domains  # its earlier name
@@ -112,15 +124,13 @@ async def look_up(
 ) -> tuple[dict[int, DomainEvidence], list[str]]:
     """The evidence about each domain by its position, and what a user must know about the resolver."""
     backend._require_open()
-    seen: dict[int, DomainEvidence] = {}
     try:
-        if names:
-            await backend.domains.require_resolver()
-            seen = {
-                code: dns
-                async for code, dns, _ in backend.domains.observe(names, ValidationType.MX)
-            }
-        return seen, backend.domains.take_notices() if names else []
+        if not names:
+            return {}, []
+        await backend.domains.require_resolver()
+        observed = backend.domains.observe(names, ValidationType.MX)
+        seen = {code: dns async for code, dns, _ in observed}
+        return seen, backend.domains.take_notices()
     finally:
         if is_owned:
             await backend.aclose()
@@ -134,24 +144,30 @@ def evidence_frame(
 ) -> pd.DataFrame:
     """The table, with the same dtypes for every input."""
     flags = load_lists(backend.settings.lists).domain_flags(names)
-    found = [seen[code] for code in range(len(names))]
-    hosts = [";".join(each.host for each in dns.exchanges) or None for dns in found]
+    outcomes = []
+    hosts = []
+    messages = []
+    for code in range(len(names)):
+        dns = seen[code]
+        outcomes.append(str(dns.outcome))
+        hosts.append(";".join(exchange.host for exchange in dns.exchanges) or None)
+        messages.append(dns.message or None)
+    moment = pa.scalar(backend.clock(), pa.timestamp("us", tz="UTC"))
+    moments = pa.repeat(moment, len(names))
+    columns = {
+        "domain": texts_of(names),
+        "rows": np.array(counts, np.int64),
+        "outcome": pd.Categorical(outcomes, dtype=OUTCOME_DTYPE),
+        "mx_records": texts_of(hosts),
+        "spamtrap": to_boolean(pa.chunked_array([flags["spamtrap"]])),
+        "disposable": to_boolean(pa.chunked_array([flags["disposable"]])),
+        "free": to_boolean(pa.chunked_array([flags["free"]])),
+        "message": texts_of(messages),
+        "checked_at": to_utc(pa.chunked_array([moments])),
+    }
+    frame = pd.DataFrame(columns)
+    return frame.sort_values(["rows", "domain"], ascending=[False, True], ignore_index=True)
 
-    def text(values: Sequence[str | None]) -> Any:
-        return to_string(pa.chunked_array([pa.array(values, pa.string())]))
 
-    moments = pa.repeat(pa.scalar(backend.clock(), pa.timestamp("us", tz="UTC")), len(names))
-    table = pd.DataFrame(
-        {
-            "domain": text(names),
-            "rows": np.array(counts, np.int64),
-            "outcome": pd.Categorical([str(dns.outcome) for dns in found], dtype=OUTCOME_DTYPE),
-            "mx_records": text(hosts),
-            "spamtrap": to_boolean(pa.chunked_array([flags["spamtrap"]])),
-            "disposable": to_boolean(pa.chunked_array([flags["disposable"]])),
-            "free": to_boolean(pa.chunked_array([flags["free"]])),
-            "message": text([dns.message or None for dns in found]),
-            "checked_at": to_utc(pa.chunked_array([moments])),
-        }
-    )
-    return table.sort_values(["rows", "domain"], ascending=[False, True], ignore_index=True)
+def texts_of(values: Sequence[str | None]) -> Any:
+    return to_string(pa.chunked_array([pa.array(values, pa.string())]))

@@ -1,4 +1,13 @@
-"""Exploding a column: `explode` gives each address of a cell that holds several a row of its own."""
+"""Exploding a column: `explode` gives each address of a cell that holds several a row of its own.
+
+By row it is known what the cell becomes (`parts`); all other cells stay as they are:
+
+    email                        parts                             rows  part
+    a@b.de; c@d.de               a@b.de, c@d.de                    2     1, 2
+    ada@firm.com                                                   1     1
+    ["ada@firm.com"]             ada@firm.com                      1     1
+    a@b.de, c@d.de (no mail)     a@b.de (no mail), c@d.de (no mail)  2     1, 2
+"""
 
 from __future__ import annotations
 
@@ -15,10 +24,12 @@ from ..repair.lists import bad_parts
 from ..repair.remarks import has_remark, text_beside
 from ..repair.repair import MAX_CELL, repair_cell
 from ..table.cells import SEQUENCES, describe_no_address, read_cells, texts_of
-from ..table.columns import COLUMNS, DERIVED_COLUMNS, PART_COLUMNS, label_of
+from ..table.columns import COLUMNS, DERIVED_COLUMNS, PART_COLUMNS
 from ..table.notices import warn_user
 from ..table.overwrite import name_columns, read_existing
 from ..table.table import Frame, table_of, to_series
+
+SEVERAL = 2  # addresses of a cell that is exploded
 
 
 def explode(data: Frame, column: Hashable, *, prefix: str | None = None) -> Frame:
@@ -74,51 +85,79 @@ def explode(data: Frame, column: Hashable, *, prefix: str | None = None) -> Fram
     texts = read_cells(table.values(), longest=MAX_CELL)["text"]
     warn_user(describe_no_address(texts, column))
     parts = find_lists(table.values(), texts) | find_several(texts)
+    written: list[str] = []
     counts = np.ones(len(texts), np.int64)
-    counts[list(parts)] = [len(found) for found in parts.values()]
+    for row in sorted(parts):
+        written += parts[row]
+        counts[row] = len(parts[row])
     rows = np.repeat(np.arange(len(texts)), counts)
-    numbers = np.arange(len(rows)) - (np.cumsum(counts) - counts)[rows] + 1
-    written = [text for row in sorted(parts) for text in parts[row]]
-    exploded = table.repeat(rows, np.flatnonzero(np.isin(rows, list(parts))), written)
-    about_cells = [each.name for each in (*COLUMNS, *DERIVED_COLUMNS)]
-    dropped = [name for name in read_existing(table, prefix).earlier if name in about_cells]
+    is_replaced = np.isin(rows, list(parts))
+    exploded = table.repeat(rows, np.flatnonzero(is_replaced), written)
+
+    about_cells = {result.name for result in (*COLUMNS, *DERIVED_COLUMNS)}
+    existing = read_existing(table, prefix)
+    dropped = []
+    for name in existing.earlier:
+        if name in about_cells:
+            dropped.append(existing.columns[name].label)
     if dropped:
-        exploded = exploded.drop([label_of(column, prefix, name) for name in dropped])
+        exploded = exploded.drop(dropped)
         warn_user(
-            f"results of earlier calls beside column {column!r:.80} are dropped: they were about whole cells"
+            f"results of earlier calls beside column {column!r:.80} are dropped: "
+            "they were about whole cells"
         )
-    marked: Frame = exploded.attach(pa.table({"part": pa.array(numbers)}), names, PART_COLUMNS, {})
+    first = np.cumsum(counts) - counts  # the new row with the first part of each row
+    numbers = np.arange(len(rows)) - first[rows] + 1
+    part = pa.table({"part": pa.array(numbers)})
+    marked: Frame = exploded.attach(part, names, PART_COLUMNS, {})
     return marked
 
 
 def find_lists(values: Any, texts: pa.StringArray) -> dict[int, tuple[str, ...]]:
     """By row, the text of each cell that is a list: the only one of the list, or all as JSON."""
     rows = np.flatnonzero(to_bools(pc.starts_with(texts, "[")))
-    cells = to_series(values).iloc[rows] if len(rows) else ()
-    found: dict[int, tuple[str, ...]] = {}
-    for row, cell, text in zip(rows.tolist(), cells, texts.take(rows).to_pylist(), strict=True):
-        if isinstance(cell, SEQUENCES) and (items := texts_of(cell)):
-            found[row] = (items[0] if len(items) == 1 else text,)
-    return found
+    parts: dict[int, tuple[str, ...]] = {}
+    if not len(rows):
+        return parts
+    cells = to_series(values).iloc[rows]
+    written = texts.take(rows).to_pylist()
+    for row, cell, text in zip(rows.tolist(), cells, written, strict=True):
+        if not isinstance(cell, SEQUENCES):
+            continue
+        items = texts_of(cell)
+        if items:
+            parts[row] = (items[0],) if len(items) == 1 else (text,)
+    return parts
 
 
 def find_several(texts: pa.StringArray) -> dict[int, tuple[str, ...]]:
     """The addresses of each text that holds several, by row."""
     stripped = pc.utf8_trim_whitespace(texts)
-    may_hold = pc.and_(
-        pc.invert(observe_column(stripped)["well_formed"]),
-        pc.greater(pc.binary_length(stripped), len("a@b.co,b@c.co")),
-    )
-    found: dict[str, tuple[str, ...]] = {}
+    well_formed = observe_column(stripped)["well_formed"]
+    is_long = pc.greater(pc.binary_length(stripped), len("a@b.co,b@c.co"))
+    may_hold = pc.and_not(is_long, well_formed)
+    rows = np.flatnonzero(may_hold).tolist()
+    parts_of: dict[str, tuple[str, ...]] = {}  # each distinct text is read once
     several = {}
-    for at, text in zip(np.flatnonzero(may_hold), texts.filter(may_hold).to_pylist(), strict=True):
-        if text not in found:
-            found[text] = repair_cell(text).addresses
-            if len(found[text]) > 1:
-                found[text] += bad_parts(text)
-            # Perhaps about all of them.
-            if len(found[text]) > 1 and has_remark(remark := text_beside(text)):
-                found[text] = tuple(f"{address} ({remark})" for address in found[text])
-        if len(found[text]) > 1:
-            several[int(at)] = found[text]
+    for row, text in zip(rows, texts.filter(may_hold).to_pylist(), strict=True):
+        if text not in parts_of:
+            parts_of[text] = split_text(text)
+        if len(parts_of[text]) > 1:
+            several[row] = parts_of[text]
     return several
+
+
+def split_text(text: str) -> tuple[str, ...]:
+    """The addresses of a text; beside several also what is not one, and to each the remark of the text.
+
+    >>> split_text("a@b.de, c@d.de (do not contact)")
+    ('a@b.de (do not contact)', 'c@d.de (do not contact)')
+    """
+    addresses = repair_cell(text).addresses
+    if len(addresses) < SEVERAL:
+        return addresses
+    parts = (*addresses, *bad_parts(text))
+    remark = text_beside(text)
+    if has_remark(remark):  # perhaps about all of them
+        return tuple(f"{part} ({remark})" for part in parts)
+    return parts

@@ -1,4 +1,15 @@
-"""The result columns of a verified frame or file of any kind, as Arrow arrays by their names without prefix."""
+"""The result columns of a verified frame or file of any kind, as Arrow arrays by their names without prefix.
+
+A file may have made texts of all of them; `Results` gives each back with the type that `verify` wrote:
+
+    column in a CSV  cells               rows["role"], rows.why ...
+    email            Ada@WEB.de, ...     addresses: Ada@web.de, or what was cleaned before it was verified
+    email_verdict    "valid", ""         verdict: valid, null
+    email_role       "True", "1", ""     role: true, true, null
+    email_details    (no email_why)      why: the reason, as earlier releases wrote it
+
+`why`, `change`, `decision` and `advice` are made of several columns, where no one of them says it.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +49,7 @@ TRUTH: dict[str, bool | None] = {
     **dict.fromkeys(("false", "0", "0.0"), False),
     **dict.fromkeys(("<na>", "nan", "none")),
 }
-COLUMN_KINDS = {each.name: each.kind for each in (*COLUMNS, *SUPPRESS_COLUMNS)}
+COLUMN_KINDS = {column.name: column.kind for column in (*COLUMNS, *SUPPRESS_COLUMNS)}
 COLUMN_KINDS["wave_at"] = "moment"
 # Rows are not verified without them; of `why` and `details` one says what the other would.
 VERIFIED = ("verdict", "why", "details", "status")
@@ -72,8 +83,10 @@ class Results:
 
     def require(self, names: Iterable[str]) -> None:
         """Raise a `ColumnError` if a result column is not there."""
-        if absent := [name for name in names if name not in self]:
-            label = label_of(self.column, self.prefix, absent[0])
+        for name in names:
+            if name in self:
+                continue
+            label = label_of(self.column, self.prefix, name)
             raise ColumnError(
                 f"no column {label!r}: verify {self.column!r} first, or give the prefix that was used"
             )
@@ -85,17 +98,20 @@ class Results:
         return label_of(self.column, self.prefix, name) in self.existing
 
     def __getitem__(self, name: str) -> pa.Array:
-        if name not in self.read:
-            label, values = label_of(self.column, self.prefix, name), pa.nulls(len(self))
-            if name in self:
-                check_column(label, self.data.labels())
-                values = to_array(self.data.cells(label))
-            try:
-                self.read[name] = READ[COLUMN_KINDS.get(name, "text")](values)
-            except Foreign as exc:
-                raise InputError(
-                    f"column {label!r} holds {exc.args[0]!r}, which verify never writes"
-                ) from exc
+        if name in self.read:
+            return self.read[name]
+        label = label_of(self.column, self.prefix, name)
+        values = pa.nulls(len(self))
+        if name in self:
+            check_column(label, self.data.labels())
+            values = to_array(self.data.cells(label))
+        read = READ[COLUMN_KINDS.get(name, "text")]
+        try:
+            self.read[name] = read(values)
+        except Foreign as exc:
+            raise InputError(
+                f"column {label!r} holds {exc.args[0]!r}, which verify never writes"
+            ) from exc
         return self.read[name]
 
     @cached_property
@@ -104,13 +120,15 @@ class Results:
 
         A row without a status, as a join leaves it, is pending, or missing if its cell is empty.
         """
-        status, words = self["status"], pa.array(BUCKETS)
+        status = self["status"]
         if status.null_count:
-            status = pc.coalesce(
-                status, pc.if_else(self.texts.is_null(), str(Status.MISSING), str(Status.PENDING))
-            )
-        # "done" is not one of them.
-        codes = pc.coalesce(pc.index_in(status, words), pc.index_in(self["verdict"], words))
+            is_missing = self.texts.is_null()
+            without = pc.if_else(is_missing, str(Status.MISSING), str(Status.PENDING))
+            status = pc.coalesce(status, without)
+        words = pa.array(BUCKETS)
+        by_status = pc.index_in(status, words)  # null for "done", which is not one of them
+        by_verdict = pc.index_in(self["verdict"], words)
+        codes = pc.coalesce(by_status, by_verdict)
         return pa.DictionaryArray.from_arrays(codes, words)
 
     @cached_property
@@ -119,11 +137,11 @@ class Results:
         if "why" in self:
             # The reason counts, should somebody have changed it.
             return pc.coalesce(self["details"], self["why"])
-        coded = (
-            pa.chunked_array([self[name].dictionary_encode()])
-            for name in ("details", "error", "verdict")
-        )
-        return one_array(why(*coded))
+        columns = []
+        for name in ("details", "error", "verdict"):
+            coded = self[name].dictionary_encode()
+            columns.append(pa.chunked_array([coded]))
+        return one_array(why(*columns))
 
     @cached_property
     def is_several(self) -> Bools:
@@ -140,9 +158,8 @@ class Results:
     def is_malformed(self) -> Bools:
         """Rows that are invalid since what was verified is not an address; earlier releases do not say why."""
         is_invalid = pc.equal(self.buckets, str(Verdict.INVALID)).fill_null(False)
-        return to_bools(
-            pc.and_(is_invalid, pc.equal(self.why, str(Reason.SYNTAX_ERROR)).fill_null(True))
-        )
+        may_be_syntax = pc.equal(self.why, str(Reason.SYNTAX_ERROR)).fill_null(True)
+        return to_bools(pc.and_(is_invalid, may_be_syntax))
 
     @cached_property
     def is_of_clean(self) -> Bools:
@@ -150,9 +167,9 @@ class Results:
 
         A frame may have been cleaned by `clean` and verified as it was; but a cleaned address is never malformed.
         """
-        return to_bools(self["clean"].is_valid()) & ~(
-            self.is_malformed & to_bools(self.why.is_valid())
-        )
+        is_cleaned = to_bools(self["clean"].is_valid())
+        has_reason = to_bools(self.why.is_valid())
+        return is_cleaned & ~(self.is_malformed & has_reason)
 
     @cached_property
     def addresses(self) -> pa.StringArray:
@@ -166,11 +183,11 @@ class Results:
         """What was repaired; found again in the cells where the short set does not say it."""
         if "change" in self or not self.is_cleaned:
             return self["change"]
-        at = np.flatnonzero(
-            to_bools(pc.not_equal(self["clean"], self.texts.fill_null("")).fill_null(False))
-        )
-        found = repair_column(self.texts.take(pa.array(at)).fill_null(""), suggests_domains=False)
-        return replace_texts(self["change"], at, found["change"])
+        texts = self.texts.fill_null("")
+        is_other = pc.not_equal(self["clean"], texts).fill_null(False)
+        rows = np.flatnonzero(to_bools(is_other))
+        repaired = repair_column(texts.filter(is_other), suggests_domains=False)
+        return replace_texts(self["change"], rows, repaired["change"])
 
     @cached_property
     def decision(self) -> pa.StringArray:
@@ -178,10 +195,9 @@ class Results:
         if "decision" not in self or "decided_address" not in self:
             return pa.nulls(len(self), pa.string())
         word = self["decision"]
+        is_suggested = pc.equal(word, "suggestion").fill_null(False)
         is_verified = pc.equal(self["decided_address"], self["clean"]).fill_null(False)
-        return pc.if_else(
-            pc.and_not(pc.equal(word, "suggestion").fill_null(False), is_verified), WAITING, word
-        )
+        return pc.if_else(pc.and_not(is_suggested, is_verified), WAITING, word)
 
     @cached_property
     def advice(self) -> pa.Table:
@@ -189,32 +205,38 @@ class Results:
 
         Not with a verdict on a cleaned address. What a cleaned cell without an address suggests is in its row.
         """
-        at = np.flatnonzero((self.is_malformed | self.is_several) & ~self.is_of_clean)
-        at = at[
-            ~to_bools(
-                observe_column(strip_texts(self.texts.take(pa.array(at)).fill_null("")))[
-                    "well_formed"
-                ]
-            )
-        ]
-        cells, meant, clean = (
-            each.take(pa.array(at)) for each in (self.texts, self["suggestion"], self["clean"])
-        )
-        is_known = pc.and_(meant.is_valid(), clean.is_null() if self.is_cleaned else False)
+        rows = np.flatnonzero((self.is_malformed | self.is_several) & ~self.is_of_clean)
+        stripped = strip_texts(self.texts.take(pa.array(rows)).fill_null(""))
+        well_formed = observe_column(stripped)["well_formed"]
+        rows = rows[~to_bools(well_formed)]
+
+        taken = pa.array(rows)
+        cells = self.texts.take(taken)
+        meant = self["suggestion"].take(taken)
+        is_known = meant.is_valid()
+        if self.is_cleaned:
+            is_known = pc.and_not(is_known, self["clean"].take(taken).is_valid())
+        else:
+            is_known = pc.and_(is_known, False)
+
         asked = texts_where(pc.invert(is_known), cells).dictionary_encode()
-        advised = [advise_kept(text) for text in asked.dictionary.to_pylist()]
-        kind, said = (
-            pa.array([each[i] for each in advised], pa.string()).take(asked.indices) for i in (0, 1)
-        )
-        known = pc.binary_join_element_wise(DID_YOU_MEAN, meant, "?", "")
-        columns = {
-            "kind": pc.if_else(is_known, "typo", kind),
-            "text": pc.if_else(is_known, known, said),
-        }
+        kinds = []
+        sentences = []
+        for text in asked.dictionary.to_pylist():
+            kind, sentence = advise_kept(text)
+            kinds.append(kind)
+            sentences.append(sentence)
+        kind_of_row = pa.array(kinds, pa.string()).take(asked.indices)
+        sentence_of_row = pa.array(sentences, pa.string()).take(asked.indices)
+        question = pc.binary_join_element_wise(DID_YOU_MEAN, meant, "?", "")
+        kind_of_row = pc.if_else(is_known, "typo", kind_of_row)
+        sentence_of_row = pc.if_else(is_known, question, sentence_of_row)
         nothing = pa.nulls(len(self), pa.string())
-        return pa.table(
-            {name: replace_texts(nothing, at, values) for name, values in columns.items()}
-        )
+        advice = {
+            "kind": replace_texts(nothing, rows, kind_of_row),
+            "text": replace_texts(nothing, rows, sentence_of_row),
+        }
+        return pa.table(advice)
 
 
 def advise_kept(text: str) -> tuple[str | None, str | None]:
@@ -227,14 +249,13 @@ advise_short = lru_cache(1 << 15)(advise)
 
 def with_core(table: pa.Table, column: Hashable, prefix: str | None) -> pa.Table:
     """The table of a verified file with nulls for the columns of the core that it lacks; without rows for all."""
-    for each in COLUMNS:
-        label = str(label_of(column, prefix, each.name))
-        if (
-            each.in_core
-            and label not in table.column_names
-            and not (len(table) and each.name in VERIFIED)
-        ):
-            table = table.append_column(label, pa.nulls(len(table), pa.string()))
+    for core in COLUMNS:
+        label = str(label_of(column, prefix, core.name))
+        if not core.in_core or label in table.column_names:
+            continue
+        if len(table) and core.name in VERIFIED:
+            continue
+        table = table.append_column(label, pa.nulls(len(table), pa.string()))
     return table
 
 
@@ -245,8 +266,10 @@ class Foreign(Exception):
 def as_words(values: pa.Array, words: Iterable[str]) -> pa.StringArray:
     """Some fixed words."""
     texts = read_present(values)
-    if unknown := sorted(set(texts.unique().drop_null().to_pylist()).difference(words)):
-        raise Foreign(unknown[0])
+    distinct = texts.unique().drop_null().to_pylist()
+    foreign = set(distinct).difference(words)
+    if foreign:
+        raise Foreign(min(foreign))
     return texts
 
 
@@ -255,10 +278,12 @@ def as_flags(values: pa.Array) -> pa.BooleanArray:
     if pa.types.is_boolean(values.type):
         return values
     coded = read_present(values).dictionary_encode()
-    texts = pc.utf8_lower(coded.dictionary).to_pylist()
-    if unknown := [each for each in texts if each not in TRUTH]:
-        raise Foreign(unknown[0])
-    return pa.array(map(TRUTH.get, texts), pa.bool_()).take(coded.indices)
+    flags = []
+    for text in pc.utf8_lower(coded.dictionary).to_pylist():
+        if text not in TRUTH:
+            raise Foreign(text)
+        flags.append(TRUTH[text])
+    return pa.array(flags, pa.bool_()).take(coded.indices)
 
 
 def as_moments(values: pa.Array) -> pa.TimestampArray:
@@ -267,15 +292,18 @@ def as_moments(values: pa.Array) -> pa.TimestampArray:
     if pa.types.is_timestamp(values.type) or pa.types.is_null(values.type):
         return values.cast(kind, safe=False)
     coded = values.dictionary_encode()
+    if not len(coded.dictionary):
+        return pa.nulls(len(values), kind)
+    first = coded.dictionary[0].as_py()
+    if not is_text(values.type):
+        raise Foreign(first)
+    texts = read_present(coded.dictionary).to_pylist()
     try:
-        if not is_text(values.type):
-            raise ValueError
-        moments = pd.to_datetime(
-            read_present(coded.dictionary).to_pylist(), utc=True, format="mixed"
-        )
+        moments = pd.to_datetime(texts, utc=True, format="mixed")
     except ValueError:
-        raise Foreign(coded.dictionary[0].as_py()) from None
-    return pa.array(moments, from_pandas=True).cast(kind, safe=False).take(coded.indices)
+        raise Foreign(first) from None
+    utc = pa.array(moments, from_pandas=True).cast(kind, safe=False)
+    return utc.take(coded.indices)
 
 
 READ: dict[str, Callable[[pa.Array], pa.Array]] = {

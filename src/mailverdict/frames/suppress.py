@@ -1,12 +1,17 @@
 """Rows that are on a list of people who must not be mailed: `suppress`.
 
-`SuppressionList` reads the list, whatever it is in. Addresses are compared by mailbox, as in `duplicates`.
+`SuppressionList` reads the list, whatever it is in: a file, a column, a frame, bounces, or columns of the table itself
+that say no (`where`). Addresses are compared by mailbox, as in `duplicates`.
+
+    the list                       becomes
+    A.da+shop@googlemail.com       the mailbox ada@gmail.com
+    *@firm.example                 the domain firm.example, and all below it
+    10.5.2026                      an entry that is neither; it suppresses nothing, and is warned about
 """
 
 from __future__ import annotations
 
 import codecs
-import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -43,6 +48,7 @@ HOW_TO_READ = {
     "encoding": "if that is wrong, save the file in UTF-8",
 }
 HOW_TO_NAME = "against_column= (--against-column on the command line)"
+BOUNCE_COLUMNS = frozenset({"address", "outcome", "diagnostic", "reason"})  # of `read_bounces`
 MOST_VALUES = 100  # of a column that are kept for an error
 SHOWN = 3  # entries of a suppression list that a warning quotes
 REFUSED_DOMAIN = re.compile(r"\.[0-9]+$|^co\.[a-z]{2}$")
@@ -157,20 +163,25 @@ def suppress(
         )
     table = table_of(data, column)
     names = name_columns(table, prefix, SUPPRESS_COLUMNS)
-    listed = against
-    if not isinstance(listed, SuppressionList):
-        listed = SuppressionList.read(() if against is None else against, against_column)
+    if isinstance(against, SuppressionList):
+        suppression = against
+    else:
+        entries = () if against is None else against
+        suppression = SuppressionList.read(entries, against_column)
     if where is not None:
-        listed.add_where(parse_where(where), lambda: [table])
-    if listed is not against:
-        warn_user(*listed.notices())
+        suppression.add_where(parse_where(where), lambda: [table])
+    if suppression is not against:
+        warn_user(*suppression.notices())
     texts = read_cells(table.values(), longest=MAX_CELL)["text"]
     warn_user(describe_no_address(texts, column))
-    flags = listed.find(read_mailboxes(texts))
-    for rule in listed.rules:
-        flags = pc.or_kleene(flags, rule.find(table.cells(rule.column)))
-    if names[0] in table.labels():
-        flags = pc.or_kleene(as_flags(to_array(table.cells(names[0]))).fill_null(False), flags)
+    flags = suppression.find(read_mailboxes(texts))
+    for rule in suppression.rules:
+        says_no = rule.find(table.cells(rule.column))
+        flags = pc.or_kleene(flags, says_no)
+    (label,) = names
+    if label in table.labels():
+        earlier = as_flags(to_array(table.cells(label)))
+        flags = pc.or_kleene(earlier.fill_null(False), flags)
     return table.attach(pa.table({"suppressed": flags}), names, SUPPRESS_COLUMNS, {})
 
 
@@ -190,15 +201,17 @@ class SuppressionList:
     @classmethod
     def read(cls, against: Any, column: Hashable | None = None) -> SuppressionList:
         """Read the whole list."""
-        listed = cls(column)
+        suppression = cls(column)
         if isinstance(against, str | Path):
-            listed.read_file(user_path(against))
-            return listed
+            suppression.read_file(user_path(against))
+            return suppression
+        if isinstance(against, set | frozenset):
+            against = list(against)
         try:
-            listed.add(list(against) if isinstance(against, set | frozenset) else against)
+            suppression.add(against)
         except (InputError, SettingsError) as exc:
             raise type(exc)(f"against: {exc}") from None
-        return listed
+        return suppression
 
     def read_file(self, path: Path) -> None:
         """Add the lines of a text file, or the rows of a table."""
@@ -210,7 +223,7 @@ class SuppressionList:
                 f"against: {path}: no such file; give entries as a list, as [{str(path)!r}]"
             )
         with open_table(path) as table:
-            self.remarks = [without_options(each, HOW_TO_READ) for each in table.remarks]
+            self.remarks = [without_options(remark, HOW_TO_READ) for remark in table.remarks]
             # JSON lines without a line have no columns.
             pieces = table.pieces() if table.columns else ()
             try:
@@ -218,22 +231,22 @@ class SuppressionList:
                     self.add(piece)
             except ColumnError as exc:  # perhaps the sheet is not the right one
                 raise ColumnError("; ".join([*self.remarks, str(exc)])) from None
-            self.remarks += [without_options(each) for each in table.final_remarks()]
+            self.remarks += map(without_options, table.final_remarks())
 
     def add(self, data: Any) -> None:
         """Add the entries of a column alone or of a frame; of bounces those that are hard or complaints."""
         data = read_stream(data)
-        data = data.read_all() if isinstance(data, pa.RecordBatchReader) else data
+        if isinstance(data, pa.RecordBatchReader):
+            data = data.read_all()
         names = labels_of(data) if hasattr(data, "columns") else []
-        if {"address", "outcome", "diagnostic", "reason"} <= set(names):
+        if BOUNCE_COLUMNS.issubset(names):
             self.add_entries(bounced_addresses(data))
             return
         if self.column is None and names:
-            arrays = (
-                data.columns
-                if isinstance(data, pa.Table)
-                else (table_of(data, name).values() for name in names)
-            )
+            if isinstance(data, pa.Table):
+                arrays = data.columns
+            else:
+                arrays = [table_of(data, name).values() for name in names]
             self.choose_column(dict(zip(names, arrays, strict=True)))
         self.add_entries(table_of(data, self.column).values())
 
@@ -266,7 +279,8 @@ class SuppressionList:
                 counts = count_values(cells)
                 absent[rule.column] &= rule.absent(counts)
                 values[rule.column].update(counts)
-                values[rule.column] = Counter(dict(values[rule.column].most_common(MOST_VALUES)))
+                frequent = values[rule.column].most_common(MOST_VALUES)
+                values[rule.column] = Counter(dict(frequent))
                 says_no = rule.find(cells)
                 rows[rule.column] += says_no.true_count
                 self.add_people(table.values(), says_no)
@@ -278,31 +292,35 @@ class SuppressionList:
     def add_people(self, cells: Any, says_no: pa.BooleanArray) -> None:
         """Add the mailboxes of some rows, also of those with several addresses."""
         texts = read_cells(cells, longest=MAX_CELL)["text"].filter(says_no)
+        has_none = self.add_mailboxes(texts)
+        addresses: list[str] = []
+        for text in texts.filter(has_none).unique().to_pylist():
+            addresses += repair_cell(text).addresses
+        self.add_mailboxes(pa.array(addresses, pa.string()))
+
+    def add_mailboxes(self, texts: pa.StringArray) -> pa.BooleanArray:
+        """Add the mailbox of each text; returns which have none, or several."""
         mailboxes = read_mailboxes(texts).names
         self.mailboxes.update(mailboxes.drop_null().to_pylist())
-        others = texts.filter(mailboxes.is_null()).unique().to_pylist()
-        addresses = [address for text in others for address in repair_cell(text).addresses]
-        several = read_mailboxes(pa.array(addresses, pa.string())).names
-        self.mailboxes.update(several.drop_null().to_pylist())
+        return mailboxes.is_null()
 
     def add_entries(self, cells: Any) -> None:
         """Add entries; those that are neither addresses nor domains are counted."""
         texts = read_cells(cells, longest=MAX_CELL)["text"]
         entries = texts.filter(is_filled(texts))
         self.size += len(entries)
+        values, counts = entries.value_counts().flatten()
         addresses: list[str] = []
-        for entry, count in zip(
-            *(each.to_pylist() for each in entries.value_counts().flatten()), strict=True
-        ):
-            parts = [read_entry(part) for part in SEPARATORS.split(entry) if part]
-            found = list(itertools.chain(*parts)) if all(parts) else repair_cell(entry).addresses
-            self.domains.update(each for each in found if "@" not in each)
-            addresses += (each for each in found if "@" in each)
-            if not found:
+        for entry, count in zip(values.to_pylist(), counts.to_pylist(), strict=True):
+            listed = read_entries(entry)
+            if not listed:
                 self.refused[entry] += count
-        self.mailboxes.update(
-            read_mailboxes(pa.array(addresses, pa.string())).names.drop_null().to_pylist()
-        )
+            for name in listed:
+                if "@" in name:
+                    addresses.append(name)
+                else:
+                    self.domains.add(name)
+        self.add_mailboxes(pa.array(addresses, pa.string()))
 
     def notices(self) -> list[str]:
         """What the user should know: what was read of several, and entries that suppress nothing."""
@@ -315,8 +333,8 @@ class SuppressionList:
         if self.refused:
             shown = first_of([repr(printable_text(entry, 60)) for entry in self.refused], SHOWN)
             notices.append(
-                f"{self.refused.total():,} of {self.size:,} entries of the suppression list are neither an address nor "
-                f"a domain and suppress nothing: {shown}"
+                f"{self.refused.total():,} of {self.size:,} entries of the suppression list "
+                f"are neither an address nor a domain and suppress nothing: {shown}"
             )
         return notices
 
@@ -324,16 +342,33 @@ class SuppressionList:
         """Which rows are on the list; null for rows without an address."""
         domains = rows.domains.dictionary_encode()
         names = domains.dictionary.to_pylist()
-        alike = frozenset(map(mailbox_domain, self.domains))
-        listed = {
-            *below_any(names, frozenset(self.domains)),
-            *below_any(list(map(mailbox_domain, names)), alike),
-        }
-        by_domain = pa.array([at in listed for at in range(len(names))], pa.bool_()).take(
-            domains.indices
-        )
-        by_address = pc.is_in(rows.names, value_set=pa.array(sorted(self.mailboxes), pa.string()))
-        return pc.if_else(pc.is_valid(rows.names), pc.or_(by_domain, by_address), None)
+        # Domains of the same mailboxes are one, as googlemail.com and gmail.com.
+        alike = list(map(mailbox_domain, names))
+        listed = set(below_any(names, frozenset(self.domains)))
+        listed.update(below_any(alike, frozenset(map(mailbox_domain, self.domains))))
+        is_listed = pa.array([code in listed for code in range(len(names))], pa.bool_())
+        by_domain = is_listed.take(domains.indices)
+        mailboxes = pa.array(sorted(self.mailboxes), pa.string())
+        by_address = pc.is_in(rows.names, value_set=mailboxes)
+        is_found = pc.or_(by_domain, by_address)
+        return pc.if_else(rows.names.is_valid(), is_found, None)
+
+
+def read_entries(text: str) -> Sequence[str]:
+    """The domains and addresses that an entry names, each between blanks or signs; else those found in the whole.
+
+    >>> read_entries("firm.example, ada@shop.example"), read_entries("call Ada")
+    (['firm.example', 'ada@shop.example'], ())
+    """
+    names: list[str] = []
+    for part in SEPARATORS.split(text):
+        if not part:
+            continue
+        named = read_entry(part)
+        if not named:
+            return repair_cell(text).addresses
+        names += named
+    return names
 
 
 def read_entry(text: str) -> tuple[str, ...]:
@@ -342,9 +377,12 @@ def read_entry(text: str) -> tuple[str, ...]:
     >>> read_entry("*@Firm.example"), read_entry("mailto:ada@firm.example"), read_entry("Ada")
     (('firm.example',), ('ada@firm.example',), ())
     """
-    if domain := listed_domain(text):
+    domain = listed_domain(text)
+    if domain is not None:
         return (domain,)
-    return (text,) if is_well_formed(text) else repair_cell(text).addresses
+    if is_well_formed(text):
+        return (text,)
+    return repair_cell(text).addresses
 
 
 def listed_domain(text: str) -> str | None:
@@ -354,8 +392,9 @@ def listed_domain(text: str) -> str | None:
     ('firm.example', None, None)
     """
     domain = normal_domain(text.strip().removeprefix("*").lstrip("@."))
-    is_wrong = domain is None or is_public_suffix(domain, ()) or REFUSED_DOMAIN.search(domain)
-    return None if is_wrong else domain
+    if domain is None or is_public_suffix(domain, ()) or REFUSED_DOMAIN.search(domain):
+        return None
+    return domain
 
 
 def bounced_addresses(bounces: Any) -> pa.ChunkedArray:
@@ -363,18 +402,16 @@ def bounced_addresses(bounces: Any) -> pa.ChunkedArray:
     from ..bounces.read import to_bounce_table  # noqa: PLC0415 - loads the rules for replies
 
     table = to_bounce_table(bounces)
-    chosen = pc.is_in(table["outcome"].cast(pa.string()), value_set=pa.array(["hard", "complaint"]))
-    return table["address"].filter(chosen)
+    outcome = table["outcome"].cast(pa.string())
+    is_chosen = pc.is_in(outcome, value_set=pa.array(["hard", "complaint"]))
+    return table["address"].filter(is_chosen)
 
 
 def read_lines(path: Path) -> list[str]:
     """The lines of a text file without comments; octets that are not text make an entry that is warned about."""
     data = path.read_bytes()
-    encoding = (
-        "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
-    )
-    return [
-        line
-        for line in data.decode(encoding, errors="replace").splitlines()
-        if not line.startswith("#")
-    ]
+    encoding = "utf-8-sig"
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encoding = "utf-16"
+    lines = data.decode(encoding, errors="replace").splitlines()
+    return [line for line in lines if not line.startswith("#")]

@@ -4,6 +4,12 @@ A source becomes an `Export`, a table with a place. What the caller says about i
 or the names of its columns choose a layout of `verifiers.toml`. Each distinct combination of the
 cells that the layout reads is judged once, and the rows take their answers by code. A frame that
 `verify` wrote has its verdicts already.
+
+    E-Mail           ZB Status  ZB Sub Status               email            verdict  why           source
+    ada@firm.com     valid                                  ada@firm.com     valid                  ZeroBounce
+    <bo@firm.com>    invalid    mailbox_quota_exceeded      bo@firm.com      unknown  mailbox_full  ZeroBounce
+
+`KnownAnswers` is what remains of them for a run of `verify`: the addresses that are valid or invalid, each once.
 """
 
 from __future__ import annotations
@@ -88,6 +94,7 @@ from .verifier_words import (
 COLUMN = "email"  # of what `read_verdicts` returns
 COLUMNS = (*choose_columns("core", clean=False), BY_NAME["source"], BY_NAME["checked_at"])
 DOMAIN = re.compile(r"[a-z0-9.-]{1,250}\.[a-z]{2,63}", re.IGNORECASE)
+STATUS_LIKE = re.compile("status|result|verdict|state")  # in the name of a column
 NO_HEADER = ["column_1", "column_2"]  # the names of two columns of a file without a header
 # For each type those whose ``valid`` says as much; `smtp` does not ask blacklists.
 DEEP_ENOUGH = {
@@ -230,7 +237,7 @@ def read_verdicts(
     # A stream has its rows once.
     frame = None if isinstance(source, str | Path) else frame_of(source, WHOSE)
     answers = read_answers(source if frame is None else frame, given)
-    names = [label_of(COLUMN, None, each.name) for each in COLUMNS]
+    names = [label_of(COLUMN, None, result.name) for result in COLUMNS]
     library = library_of(frame)
     out: Any = answers.select(["email"]).rename_columns([COLUMN])
     if library == "pandas":
@@ -264,14 +271,17 @@ class ExportOptions:
                 raise SettingsError(
                     f"column={column!r}: with columns=, name the addresses there, as 'email'"
                 )
-            if unknown := [name for name in columns if name not in FIELDS]:
-                raise SettingsError(f"columns: {unknown[0]!r} is not one of {', '.join(FIELDS)}")
-            if absent := [name for name in ("email", "status") if name not in columns]:
-                raise SettingsError(f"columns: give the column of {absent[0]!r}, too")
+            for name in columns:
+                if name not in FIELDS:
+                    raise SettingsError(f"columns: {name!r} is not one of {', '.join(FIELDS)}")
+            for name in ("email", "status"):
+                if name not in columns:
+                    raise SettingsError(f"columns: give the column of {name!r}, too")
+        meanings = {}
         for word, meaning in (outcomes or {}).items():
             if meaning not in MEANINGS:
                 raise SettingsError(f"outcomes[{word!r}]={meaning!r}: one of {', '.join(MEANINGS)}")
-        meanings = {word_of(str(word)): meaning for word, meaning in (outcomes or {}).items()}
+            meanings[word_of(str(word))] = meaning
         return cls(column, columns, meanings, options)
 
 
@@ -291,9 +301,9 @@ class KnownAnswers:
         """
         rows = self.rows
         if wanted is not ValidationType.REGEX:  # else asking again costs nothing
-            kind, source, verdict = (
-                rows[name].cast(pa.string()) for name in ("validation_type", "source", "result")
-            )
+            kind = rows["validation_type"].cast(pa.string())
+            source = rows["source"].cast(pa.string())
+            verdict = rows["result"].cast(pa.string())
             is_enough = pc.is_in(kind, value_set=pa.array(map(str, DEEP_ENOUGH[wanted])))
             is_weak = pc.and_not(pc.equal(source, SOURCE_JOURNAL), is_enough)
             is_valid = pc.equal(verdict, str(Verdict.VALID))
@@ -327,11 +337,12 @@ class KnownAnswers:
         dated = moments.drop_null()
         if not len(dated):
             return "without dates"
-        bounds = pc.min_max(dated)
-        first, last = bounds["min"].as_py(), bounds["max"].as_py()
+        first = pc.min(dated).as_py()
+        last = pc.max(dated).as_py()
         text = f"from {first:%Y-%m-%d} to {last:%Y-%m-%d}"
-        undated = moments.null_count
-        return f"{text}, {undated:,} without a date" if undated else text
+        if moments.null_count:
+            return f"{text}, {moments.null_count:,} without a date"
+        return text
 
 
 def read_known(known: Any, given: ExportOptions | None = None) -> KnownAnswers | None:
@@ -343,19 +354,25 @@ def read_known(known: Any, given: ExportOptions | None = None) -> KnownAnswers |
         return known
     answers = read_answers(known, given or ExportOptions())
     settled = pa.array([str(Verdict.VALID), str(Verdict.INVALID)])
-    rows = answers.filter(pc.is_in(answers["result"].cast(pa.string()), value_set=settled))
-    rows = rows.filter(observe_column(one_array(rows["email"]))["well_formed"])
-    keys, source = address_keys(one_array(rows["email"])), rows["source"].cast(pa.string())
+    verdict = answers["result"].cast(pa.string())
+    rows = answers.filter(pc.is_in(verdict, value_set=settled))
+    seen = observe_column(one_array(rows["email"]))
+    rows = rows.filter(seen["well_formed"])
+
+    keys = address_keys(one_array(rows["email"]))
+    rows = put_column(rows, "email", keys)
+    source = one_array(rows["source"].cast(pa.string()))
     is_ours = pc.is_in(source, value_set=pa.array([SOURCE_LOCAL, SOURCE_REMOTE, None]))
     source = pc.if_else(is_ours, SOURCE_JOURNAL, source)
-    rows = put_column(
-        put_column(rows, "email", keys), "source", one_array(source).dictionary_encode()
-    )
-    said = pd.DataFrame({"key": keys.to_pylist(), "result": rows["result"].to_pylist()})
-    pairs = said.drop_duplicates()
+    rows = put_column(rows, "source", source.dictionary_encode())
+
+    answered = pd.DataFrame({"key": keys.to_pylist(), "result": rows["result"].to_pylist()})
+    key = answered["key"]
+    pairs = answered.drop_duplicates()
     contradicted = pairs["key"][pairs["key"].duplicated()]
-    is_first = ~(said["key"].duplicated() | said["key"].isin(contradicted))
-    return KnownAnswers(rows.filter(pa.array(is_first, pa.bool_())))
+    is_settled = ~key.isin(contradicted)
+    is_first = ~key.duplicated()
+    return KnownAnswers(rows.filter(pa.array(is_settled & is_first, pa.bool_())))
 
 
 # --- where the rows are from ----------------------------------------------------------------------
@@ -376,14 +393,20 @@ def read_answers(source: Any, given: ExportOptions) -> pa.Table:
         frame = read_file(path, lambda names: kind_of(names, given), own_names, given.options)
         place = str(path)
     else:
-        frame, place = frame_of(source, WHOSE), "the frame"
+        frame = frame_of(source, WHOSE)
+        place = "the frame"
     names = [str(label) for label in labels_of(frame)]
     cells = cells_of(frame)
     if given.columns is not None:
         return export_answers(Export(place, names, cells), given)
     ours = own_names(names)  # also in the export of a list that was verified before
-    others = [at for at, name in enumerate(names) if name not in ours]
-    export = Export(place, [names[at] for at in others], [cells[at] for at in others])
+    other_names = []
+    other_cells = []
+    for name, column in zip(names, cells, strict=True):
+        if name not in ours:
+            other_names.append(name)
+            other_cells.append(column)
+    export = Export(place, other_names, other_cells)
     if not ours or fitting_layouts(tuple(export.names)):
         return export_answers(export, given)
     try:
@@ -409,15 +432,20 @@ def known_kind(names: tuple[str, ...]) -> str:
         return ""
     services = " or ".join(layout.service for layout in layouts)
     by_plain = {plain_word(name): name for name in names}
-    theirs = layouts[0].columns["status"]
-    status = next((by_plain[name] for name in theirs if name in by_plain), "")
-    return f"{services} ({status!r:.80})"
+    for name in layouts[0].columns["status"]:
+        if name in by_plain:
+            return f"{services} ({by_plain[name]!r:.80})"
+    return f"{services} ('')"
 
 
 def own_names(names: Collection[str]) -> set[str]:
     """The result columns of a frame that was verified: those beside a verdict and a status."""
-    leads = [name.removesuffix("verdict") for name in names if name.endswith("verdict")]
-    return {f"{lead}{each}" for lead in leads if f"{lead}status" in names for each in RESULT_NAMES}
+    ours: set[str] = set()
+    for name in names:
+        lead = name.removesuffix("verdict")
+        if lead != name and f"{lead}status" in names:
+            ours.update(lead + result for result in RESULT_NAMES)
+    return ours
 
 
 def cells_of(frame: Any) -> list[Any]:
@@ -425,7 +453,7 @@ def cells_of(frame: Any) -> list[Any]:
     if isinstance(frame, pa.Table):
         return list(frame.columns)
     if isinstance(frame, pd.DataFrame):
-        return [frame.iloc[:, at] for at in range(frame.shape[1])]
+        return [frame.iloc[:, position] for position in range(frame.shape[1])]
     return [polars_to_arrow(series) for series in frame.get_columns()]
 
 
@@ -440,10 +468,13 @@ def own_answers(rows: Results) -> pa.Table:
         "reasons": texts_where(rows["verdict"].is_valid(), reasons),
         "source": rows["source"],
     }
-    columns = {name: values.dictionary_encode() for name, values in words.items()}
-    columns |= {name: rows[name] for name in (*FLAGS, "protected", "suggestion", "checked_at")}
+    columns = {"email": where_filled(texts, texts)}
+    for name, values in words.items():
+        columns[name] = values.dictionary_encode()
+    for name in (*FLAGS, "protected", "suggestion", "checked_at"):
+        columns[name] = rows[name]
     columns["validation_type"] = kinds_of(rows)
-    return complete_table({"email": where_filled(texts, texts), **columns}, len(texts))
+    return complete_table(columns, len(texts))
 
 
 # --- exports --------------------------------------------------------------------------------------
@@ -453,13 +484,16 @@ def own_answers(rows: Results) -> pa.Table:
 def fitting_layouts(names: tuple[str, ...]) -> list[VerifierLayout]:
     """The layouts that fit the names of columns and need the most of them: one, unless several fit alike."""
     plain = frozenset(map(plain_word, names))
-    needed = [layout.fits(plain) for layout in verifier_layouts()]
-    most = max(needed)
-    if not most:
-        return []
-    return [
-        layout for layout, count in zip(verifier_layouts(), needed, strict=True) if count == most
-    ]
+    most = 0
+    fitting: list[VerifierLayout] = []
+    for layout in verifier_layouts():
+        count = layout.fits(plain)
+        if count > most:
+            most = count
+            fitting = []
+        if count == most > 0:
+            fitting.append(layout)
+    return fitting
 
 
 class Chosen(NamedTuple):
@@ -477,18 +511,20 @@ def choose_layout(export: Export, given: ExportOptions) -> Chosen:
             check_column(str(label), export.names)
             places[ours] = export.names.index(str(label))
         return Chosen(general_layout(), places)
-    found = fitting_layouts(tuple(export.names))
-    if len(found) == 1:
-        return Chosen(found[0], places_of(found[0], export.names))
-    columns = count_of(len(export.names), "column")
-    has = f"it has {columns}: {listed(export.names)}" if export.names else "it has no columns"
-    if found:
-        services = " and ".join(layout.service for layout in found)
+    layouts = fitting_layouts(tuple(export.names))
+    if len(layouts) == 1:
+        return Chosen(layouts[0], places_of(layouts[0], export.names))
+    has = "it has no columns"
+    if export.names:
+        has = f"it has {count_of(len(export.names), 'column')}: {listed(export.names)}"
+    if layouts:
+        services = " and ".join(layout.service for layout in layouts)
         raise ColumnError(
             f"{export.place} may be of {services}: leave out the columns that are not the "
             f"service's, or {how_to_name(export)}; {has}"
         )
-    if guessed := guess_general(export):
+    guessed = guess_general(export)
+    if guessed is not None:
         return guessed
     raise ColumnError(
         f"{export.place} is not an export of a verifier that is known: {how_to_name(export)}; {has}"
@@ -501,28 +537,36 @@ def places_of(layout: VerifierLayout, names: Sequence[str]) -> dict[str, int]:
     A service adds its columns after those of the user, which may have the same name: the last one
     counts.
     """
-    at = {plain_word(name): position for position, name in enumerate(names)}
+    last = last_places(names)
     places = {}
     for ours, theirs in layout.columns.items():
-        position = next((at[name] for name in theirs if name in at), None)
-        if position is not None:
-            places[ours] = position
+        for name in theirs:
+            if name in last:
+                places[ours] = last[name]
+                break
     return places
+
+
+def last_places(names: Sequence[str]) -> dict[str, int]:
+    """The position of the last column of each name, in the form of `plain_word`."""
+    return {plain_word(name): position for position, name in enumerate(names)}
 
 
 def guess_general(export: Export) -> Chosen | None:
     """The general layout, if a column can only be the result of a verification; it is named."""
-    plain = [plain_word(name) for name in export.names]
+    last = last_places(export.names)
     possible = []
     for name, is_short in status_columns(export.names):
-        at = len(plain) - 1 - plain[::-1].index(name)
-        if is_verification(export.columns[at], only_theirs=is_short):
-            possible.append(at)
+        position = last[name]
+        if is_verification(export.columns[position], only_theirs=is_short):
+            possible.append(position)
     if list(export.names) == NO_HEADER:
-        possible += [at for at in (0, 1) if is_verification(export.columns[at], only_theirs=True)]
+        for position, cells in enumerate(export.columns):
+            if is_verification(cells, only_theirs=True):
+                possible.append(position)
     if not possible:
         return None
-    chosen, *others = (repr(export.names[at])[:80] for at in possible)
+    chosen, *others = [repr(export.names[position])[:80] for position in possible]
     beside = f"; {first_of(others, SHOWN)} is not read" if others else ""
     warn_user(
         f"{export.place} is read as the export of another verifier, with its results in column "
@@ -536,23 +580,27 @@ def is_verification(cells: Any, *, only_theirs: bool) -> bool:
     """Whether most words of a column are those of a verification, or all, with some only theirs."""
     words = Counter(map(word_of, read_present(cells).drop_null().to_pylist()))
     del words[""]
-    known = general_layout().words["status"]
-    count = sum(number for word, number in words.items() if word in known)
+    known = 0
+    for word in general_layout().words["status"]:
+        known += words[word]
     if only_theirs:
-        return count == words.total() and not words_of_verifiers().isdisjoint(words)
-    return 0 < words.total() <= 2 * count
+        return known == words.total() and not words_of_verifiers().isdisjoint(words)
+    return 0 < words.total() <= 2 * known
 
 
 def how_to_name(export: Export) -> str:
     """What the caller can write to name the columns, with those that may be meant."""
     choice = choose_column(dict(zip(export.names, export.columns, strict=True)))
-    email = choice.chosen.name if choice.chosen is not None and choice.is_sure else "..."
+    email = "..."
+    if choice.chosen is not None and choice.is_sure:
+        email = choice.chosen.name
     others = [name for name in export.names if name != email]
-    words = ("status", "result", "verdict", "state")
-    likely = [name for name in others if any(word in plain_word(name) for word in words)]
-    if not likely and len(others) == 1:
-        likely = others
-    status = likely[0] if likely else "..."
+    likely = [name for name in others if STATUS_LIKE.search(plain_word(name))]
+    status = "..."
+    if likely:
+        status = likely[0]
+    elif len(others) == 1:
+        status = others[0]
     email = printable_text(email, LONGEST_WORD)
     status = printable_text(status, LONGEST_WORD)
     option = quote(f"email={email},status={status}")
@@ -563,7 +611,7 @@ def how_to_name(export: Export) -> str:
 def export_answers(export: Export, given: ExportOptions) -> pa.Table:
     """The rows of an export."""
     layout, places = choose_layout(export, given)
-    cells = {ours: read_present(export.columns[at]) for ours, at in places.items()}
+    cells = {ours: read_present(export.columns[position]) for ours, position in places.items()}
     texts = read_export_addresses(export, given.column, layout, places)
     nothing = pa.nulls(len(texts), pa.string())
     suggestions = cells.pop("suggestion", nothing)
@@ -577,21 +625,22 @@ def export_answers(export: Export, given: ExportOptions) -> pa.Table:
     def by_row(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
         return pa.array(values, kind).take(pa.array(codes))
 
-    words: dict[str, Sequence[Any]] = {
-        "status": [str(answer.status) for answer in answers],
-        "result": [answer.verdict for answer in answers],
-        "reasons": [answer.reasons for answer in answers],
-        "source": [layout.service if answer.verdict else None for answer in answers],
-    }
-    columns = {
-        name: by_row(values, pa.string()).dictionary_encode() for name, values in words.items()
-    }
-    columns |= {
-        name: by_row([answer.flags.get(name) for answer in answers], pa.bool_()) for name in FLAGS
-    }
+    words: dict[str, list[str | None]] = {"status": [], "result": [], "reasons": [], "source": []}
+    for answer in answers:
+        words["status"].append(str(answer.status))
+        words["result"].append(answer.verdict)
+        words["reasons"].append(answer.reasons)
+        words["source"].append(layout.service if answer.verdict else None)
+    columns = {}
+    for name, values in words.items():
+        columns[name] = by_row(values, pa.string()).dictionary_encode()
+    for name in FLAGS:
+        flags = [answer.flags.get(name) for answer in answers]
+        columns[name] = by_row(flags, pa.bool_())
     columns["suggestion"] = suggested_addresses(texts, suggestions)
+    columns["email"] = where_filled(texts, texts)
     columns["checked_at"] = moments_of(moments)
-    return complete_table({"email": where_filled(texts, texts), **columns}, len(texts))
+    return complete_table(columns, len(texts))
 
 
 def read_export_addresses(
@@ -605,30 +654,38 @@ def read_export_addresses(
         check_column(column, export.names)
         chosen = [export.names.index(str(column))]
     elif "email" in places:
-        at = {plain_word(name): position for position, name in enumerate(export.names)}
-        theirs = layout.columns.get("email", ())
-        chosen = [places["email"], *(at[name] for name in theirs if name in at)]
+        last = last_places(export.names)
+        theirs = [name for name in layout.columns.get("email", ()) if name in last]
+        chosen = [places["email"], *(last[name] for name in theirs)]
     else:
-        used = set(places.values())
-        others = {at: cells for at, cells in enumerate(export.columns) if at not in used}
-        chosen = [guess_place(export, others)]
-    texts = read_cells(export.columns[chosen[0]], longest=MAX_CELL)["text"]
-    for position in dict.fromkeys(chosen[1:]):
+        chosen = [guess_place(export, without=places.values())]
+    first, *others = dict.fromkeys(chosen)
+    texts = read_cells(export.columns[first], longest=MAX_CELL)["text"]
+    for position in others:
         more = read_cells(export.columns[position], longest=MAX_CELL)["text"]
         texts = pc.if_else(is_filled(texts), texts, more)
     return strip_texts(repair_column(texts, suggests_domains=False)["text"])
 
 
-def guess_place(export: Export, columns: Mapping[int, Any]) -> int:
-    """The position of the column of addresses; `ColumnError` where it could be somebody else's."""
-    choice = choose_column({export.names[at]: cells for at, cells in columns.items()})
+def guess_place(export: Export, without: Collection[int]) -> int:
+    """The position of the column of addresses; `ColumnError` where it could be somebody else's.
+
+    It is none of those that were recognised. Of columns with the same name it is the last one.
+    """
+    columns = {}
+    places = {}
+    for position, name in enumerate(export.names):
+        if position not in without:
+            columns[name] = export.columns[position]
+            places[name] = position
+    choice = choose_column(columns)
     try:
         name = choice.require_sure()
     except ColumnError as exc:
         raise ColumnError(f"{export.place}: {exc}, as {HOW_TO_NAME}") from None
     if choice.others:
         warn_user(f"{export.place}: {choice.describe()}; another is given as {HOW_TO_NAME}")
-    return max(at for at in columns if export.names[at] == name)
+    return places[name]
 
 
 def suggested_addresses(texts: pa.StringArray, cells: pa.StringArray) -> pa.StringArray:
@@ -658,9 +715,8 @@ def moments_of(cells: pa.StringArray) -> pa.TimestampArray:
 def kinds_of(rows: Results) -> pa.StringArray:
     """The validation type of each row; null where nothing shows it. Only a mail server shows what is catch-all."""
     noted = pa.scalar(rows.data.notes().get("validation_type"), pa.string())
-    shown = pc.if_else(rows["catch_all"].is_valid(), pa.scalar(str(ValidationType.SMTP)), noted)
-    return (
-        pc.coalesce(rows["validation_type"].cast(pa.string()), shown)
-        if "validation_type" in rows
-        else shown
-    )
+    is_shown = rows["catch_all"].is_valid()
+    shown = pc.if_else(is_shown, pa.scalar(str(ValidationType.SMTP)), noted)
+    if "validation_type" not in rows:
+        return shown
+    return pc.coalesce(rows["validation_type"].cast(pa.string()), shown)

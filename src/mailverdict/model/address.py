@@ -1,6 +1,13 @@
 """When two texts are one address: by its key.
 
-Three texts stand for an address. Its *canonical* form (`canonical_form` in `checks.syntax.address`) is what `clean`
+Three texts stand for an address:
+
+    as written          Ada.L+shop@GMAIL.com
+    canonical form      Ada.L+shop@gmail.com
+    key                 Ada.L+shop@gmail.com
+    mailbox             adal@gmail.com
+
+Its *canonical* form (`canonical_form` in `checks.syntax.address`) is what `clean`
 gives and reports show. Its *key* is one question to a server or service, and one address of a run and of a journal. Its
 *mailbox* (`checks.lists.mailboxes`) is one person: in `duplicates`, `suppress` and `outcomes`.
 """
@@ -20,8 +27,10 @@ def address_key(email: str) -> str:
     >>> address_key(" Ada.L@Example.ORG ")
     'Ada.L@example.org'
     """
-    local, at, domain = email.strip().rpartition("@")
-    return f"{local}{at}{lower_domain(domain)}" if at else domain
+    local, sign, domain = email.strip().rpartition("@")
+    if not sign:
+        return domain
+    return f"{local}@{lower_domain(domain)}"
 
 
 def folded_key(email: str) -> str:
@@ -41,7 +50,9 @@ def lower_domain(domain: str) -> str:
     >>> lower_domain("ΝΈΟΣ.GR") == "νέοσ.gr"
     True
     """
-    return domain.lower() if domain.isascii() else "".join(map(str.lower, domain))
+    if domain.isascii():
+        return domain.lower()
+    return "".join(map(str.lower, domain))
 
 
 def address_keys(emails: pa.StringArray) -> pa.StringArray:

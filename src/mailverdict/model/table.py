@@ -2,6 +2,13 @@
 
 Repeating texts are dictionary-encoded, so that a million `regex` rows are a few arrays and not a
 million objects. `reasons` is one text, joined by ``;`` in order of precedence.
+
+    email         status  result  reasons        role   errors                                    checked_at ...
+    ada@firm.com  done    valid                  false                                            2026-05-01 ...
+    ada@firm      done    invalid syntax_error          [{"code":"REGEX","message":"There is..."}]  2026-05-01 ...
+
+`row_of` makes a row of a `Verification`, and `verification_of` a `Verification` of a row; `complete_table` makes a table
+of columns.
 """
 
 from __future__ import annotations
@@ -12,12 +19,13 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from .verification import Fault, Verification, dump_errors
 from .words import Status
 
-SOURCE_LOCAL, SOURCE_REMOTE, SOURCE_JOURNAL = "local", "remote", "journal"
+SOURCE_LOCAL = "local"
+SOURCE_REMOTE = "remote"
+SOURCE_JOURNAL = "journal"
 TEXT_CODES = pa.dictionary(pa.int32(), pa.string())
 
 SCHEMA = pa.schema(
@@ -82,33 +90,18 @@ def complete_table(
     columns: dict[str, Any], rows: int, fields: Collection[str] | None = None
 ) -> pa.Table:
     """Make a table of `rows` rows out of some columns; the others are null. Of the schema, it has only `fields`."""
+    schema = SCHEMA
+    if fields is not None:
+        schema = pa.schema([field for field in SCHEMA if field.name in fields])
     arrays = []
-    schema = (
-        SCHEMA if fields is None else pa.schema([each for each in SCHEMA if each.name in fields])
-    )
-    for each in schema:
-        values = columns.get(each.name)
+    for field in schema:
+        values = columns.get(field.name)
         if values is None:
-            values = pa.nulls(rows, each.type)
-        elif values.type != each.type:
-            values = values.cast(each.type)
+            values = pa.nulls(rows, field.type)
+        elif values.type != field.type:
+            values = values.cast(field.type)
         arrays.append(values)
     return pa.table(arrays, schema=schema)
-
-
-def texts_where(mask: pa.BooleanArray, texts: pa.StringArray) -> pa.StringArray:
-    """The texts where `mask` is true, else null.
-
-    By an array of nulls: beside a null scalar Arrow 18 misreads texts whose octets do not begin at their first one.
-    """
-    return pc.if_else(mask, texts, pa.nulls(len(texts), texts.type))
-
-
-def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """A column in one piece; a column that is in one piece is not copied, as `combine_chunks` does."""
-    if not isinstance(column, pa.ChunkedArray):
-        return column
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def row_of(v: Verification, source: str) -> dict[str, Any]:
@@ -117,12 +110,14 @@ def row_of(v: Verification, source: str) -> dict[str, Any]:
     moment = parse_moment(metadata.get("validated_at"))
     if moment is not None and metadata["validated_at"] == moment.isoformat():
         del metadata["validated_at"]
-    normalized, suggestion = pop_text(metadata, "normalized"), pop_text(metadata, "suggestion")
+    normalized = pop_text(metadata, "normalized")
+    suggestion = pop_text(metadata, "suggestion")
+    judged = {name: encode(v) for name, encode in JUDGED_COLUMNS.items()}
     return {
         "email": v.email,
         "status": Status.DONE,
         "validation_type": v.validation_type,
-        **{name: encode(v) for name, encode in JUDGED_COLUMNS.items()},
+        **judged,
         "role": v.role,
         "spamtrap": v.spamtrap,
         "disposable": v.disposable,
@@ -140,43 +135,50 @@ def row_of(v: Verification, source: str) -> dict[str, Any]:
 
 def pop_text(metadata: dict[str, Any], key: str) -> str | None:
     """Remove a text that has a column of its own; a service's value of another kind stays where it is."""
-    return metadata.pop(key) if isinstance(metadata.get(key), str) else None
+    text = metadata.get(key)
+    if not isinstance(text, str):
+        return None
+    del metadata[key]
+    return text
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
     """The schema with dictionary-encoded text as text."""
-    return pa.schema(
-        [
-            pa.field(f.name, pa.string() if pa.types.is_dictionary(f.type) else f.type)
-            for f in schema
-        ]
-    )
+    fields = []
+    for field in schema:
+        is_coded = pa.types.is_dictionary(field.type)
+        fields.append(pa.field(field.name, pa.string() if is_coded else field.type))
+    return pa.schema(fields)
 
 
 def table_to_rows(table: pa.Table) -> list[Verification]:
     """The verifications of the rows whose status is `done`, in order."""
-    rows = table.cast(
-        plain_schema(table.schema)
-    ).to_pylist()  # from codes it takes three times as long
-    return [verification_of(row) for row in rows if row["status"] == Status.DONE]
+    plain = table.cast(plain_schema(table.schema))  # from codes it takes three times as long
+    return [verification_of(row) for row in plain.to_pylist() if row["status"] == Status.DONE]
 
 
 def verification_of(row: dict[str, Any]) -> Verification:
     """The verification of one row."""
-    metadata = json.loads(row["metadata"]) if row["metadata"] else {}
+    metadata = read_object(row["metadata"])
     if row["checked_at"] is not None and "validated_at" not in metadata:
         metadata["validated_at"] = row["checked_at"].astimezone(UTC).isoformat()
     if row["normalized"] is not None and row["normalized"] != row["email"]:
         metadata["normalized"] = row["normalized"]
     if row["suggestion"] is not None:
         metadata["suggestion"] = row["suggestion"]
-    errors = json.loads(row["errors"]) if row["errors"] is not None else None
+    reasons: tuple[str, ...] = ()
+    if row["reasons"]:
+        reasons = tuple(row["reasons"].split(";"))
+    errors = None
+    if row["errors"] is not None:
+        entries = json.loads(row["errors"])
+        errors = tuple([Fault(entry["code"], entry["message"]) for entry in entries])
     return Verification(
         email=row["email"],
         validation_type=row["validation_type"],
         result=row["result"],
-        reasons=tuple(row["reasons"].split(";")) if row["reasons"] else (),
-        checks=json.loads(row["checks"]) if row["checks"] else {},
+        reasons=reasons,
+        checks=read_object(row["checks"]),
         role=row["role"],
         spamtrap=row["spamtrap"],
         disposable=row["disposable"],
@@ -184,10 +186,18 @@ def verification_of(row: dict[str, Any]) -> Verification:
         catch_all=row["catch_all"],
         protected=row["protected"],
         reason=row["error"],
-        errors=None if errors is None else tuple(Fault(e["code"], e["message"]) for e in errors),
+        errors=errors,
         metadata=metadata,
-        extra=json.loads(row["extra"]) if row["extra"] else {},
+        extra=read_object(row["extra"]),
     )
+
+
+def read_object(text: str | None) -> dict[str, Any]:
+    """The object of a JSON text; an empty one for no text."""
+    if not text:
+        return {}
+    value: dict[str, Any] = json.loads(text)
+    return value
 
 
 def dump_json(value: Any) -> str:
@@ -201,8 +211,12 @@ COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 def parse_moment(value: object) -> datetime | None:
     """Read an ISO 8601 moment with an offset as UTC; None where it is not one."""
+    if not isinstance(value, str):
+        return None
     try:
-        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
-        return moment.astimezone(UTC) if moment is not None and moment.tzinfo is not None else None
+        moment = datetime.fromisoformat(value)
+        if moment.tzinfo is None:
+            return None
+        return moment.astimezone(UTC)
     except (ValueError, OverflowError):  # the year 1 with an offset has no UTC form
         return None

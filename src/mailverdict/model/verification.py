@@ -1,7 +1,12 @@
 """`Verification`, the outcome of verifying one address, and its JSON form, the contract's payload.
 
 First the value, then the table of the payload's keys with writing, then reading. Payloads of both
-revisions of the contract are read; the earlier one is recognised by its shape.
+revisions of the contract are read; the earlier one is recognised by its shape:
+
+    {"email": "info@firm.example", "validation_type": "mx", "result": "risky", "details": "role",
+     "reasons": ["role"], "checks": {"syntax": true, "dns": true}, "role": true, "errors": []}
+    {"email": "info@firm.example", "validation_type": "mx", "valid": false, "reason": "DNS",
+     "checks": {"syntax": true, "dns": false}, "errors": []}
 """
 
 from __future__ import annotations
@@ -135,20 +140,23 @@ class Verification:
     def _why(self) -> list[tuple[str, str]]:
         """Reasons, the first of which decides, then errors: a code and a sentence each."""
         known = tuple(Reason)
-        reasons = [
-            (each, REASON_MEANING[Reason(each)] if each in known else "") for each in self.reasons
-        ]
-        messages = {fault.message: fault.code for fault in reversed(self.errors or ())}
-        return reasons + [(code, message) for message, code in reversed(messages.items())]
+        lines = []
+        for reason in self.reasons:
+            meaning = REASON_MEANING[Reason(reason)] if reason in known else ""
+            lines.append((reason, meaning))
+        messages = set()
+        for fault in self.errors or ():
+            if fault.message not in messages:
+                messages.add(fault.message)
+                lines.append((fault.code, fault.message))
+        return lines
 
     def _not_asked(self) -> str | None:
         """What this verification leaves open, in words; a refusal leaves nothing open."""
         asked = self.validation_type
-        return (
-            NOT_ASKED.get(ValidationType(asked))
-            if self.result != Verdict.INVALID and asked in NOT_ASKED
-            else None
-        )
+        if self.result == Verdict.INVALID or asked not in NOT_ASKED:
+            return None
+        return NOT_ASKED[ValidationType(asked)]
 
     def _flags(self) -> list[str]:
         """The flags that are true, in words."""
@@ -156,15 +164,16 @@ class Verification:
 
     def __repr__(self) -> str:
         """A few lines; texts of other hosts are cut, and without control characters."""
-        lines = [
-            self.title,
-            *(f"  {code}: {words}" if words else f"  {code}" for code, words in self._why()),
-        ]
+        lines = [self.title]
+        for code, words in self._why():
+            lines.append(f"  {code}: {words}" if words else f"  {code}")
         if self.suggestion is not None:
             lines.append(f"  did you mean {self.suggestion}?")
-        if flags := self._flags():
+        flags = self._flags()
+        if flags:
             lines.append(f"  flags: {', '.join(flags)}")
-        if left_open := self._not_asked():
+        left_open = self._not_asked()
+        if left_open is not None:
             lines.append(f"  {left_open}")
         return "\n".join(escape_controls(line[:LONGEST_LINE]) for line in lines)
 
@@ -178,18 +187,20 @@ class Verification:
             return escape(text[:LONGEST_LINE])
 
         mark = badge(self.result) if self.result in MARKS else shown(self.result)
-        body = [
-            f'<p>{mark} <b>{shown(self.email)}</b> <span class="mv-soft">({shown(self.validation_type)})</span></p>'
-        ]
-        why = "".join(
-            f"<tr><th>{shown(code)}</th><td>{shown(words)}</td></tr>" for code, words in self._why()
-        )
-        body += [f"<table>{why}</table>"] if why else []
+        asked = f'<span class="mv-soft">({shown(self.validation_type)})</span>'
+        body = [f"<p>{mark} <b>{shown(self.email)}</b> {asked}</p>"]
+        rows = []
+        for code, words in self._why():
+            rows.append(f"<tr><th>{shown(code)}</th><td>{shown(words)}</td></tr>")
+        if rows:
+            body.append(f"<table>{''.join(rows)}</table>")
         if self.suggestion is not None:
             body.append(f"<p>Did you mean <b>{shown(self.suggestion)}</b>?</p>")
-        if flags := self._flags():
+        flags = self._flags()
+        if flags:
             body.append(f'<p class="mv-soft">Flags: {escape(", ".join(flags))}</p>')
-        if left_open := self._not_asked():
+        left_open = self._not_asked()
+        if left_open is not None:
             body.append(f'<p class="mv-soft">{left_open.capitalize()}.</p>')
         return notebook("".join(body))
 
@@ -271,14 +282,10 @@ def dump_payload(v: Verification) -> dict[str, Any]:
         "reasons": list(v.reasons),
         "checks": dict(v.checks),
     }
-    flags = (
-        ("role", v.role),
-        ("spamtrap", v.spamtrap),
-        ("disposable", v.disposable),
-        ("free", v.free),
-    )
-    # Absent means not determined.
-    payload |= {name: flag for name, flag in flags if flag is not None}
+    for name in ("role", "spamtrap", "disposable", "free"):
+        flag = getattr(v, name)
+        if flag is not None:  # absent means not determined
+            payload[name] = flag
     if v.asked_mailbox:  # null means inconclusive, absent means not asked
         payload["catch_all"] = v.catch_all
         payload["protected"] = v.protected
@@ -336,14 +343,10 @@ def is_earlier_payload(payload: object) -> TypeGuard[Mapping[str, Any]]:
     )
 
 
+EARLIER_KEYS = frozenset({"email", "validation_type", "valid", "checks", "reason", "errors"})
 UNREACHED_CHECKS = frozenset({"smtp_port", "smtp_connection"})  # their failure is not a refusal
 # The earlier revision's `reason` of what is not valid.
-EARLIER_CODES = (
-    "REGEX",
-    "DNS",
-    "BLACKLIST",
-    "SMTP",
-)
+EARLIER_CODES = ("REGEX", "DNS", "BLACKLIST", "SMTP")
 
 
 def parse_earlier_payload(payload: Mapping[str, Any], path: str = "") -> Verification:
@@ -352,27 +355,30 @@ def parse_earlier_payload(payload: Mapping[str, Any], path: str = "") -> Verific
     It has no `unknown` either: a service says ``"valid": false`` of a mail server that did not answer, too. So that
     is `invalid` only if a check shows a refusal.
     """
-    known = {"email", "validation_type", "valid", "checks", "reason", "errors"}
-    checks, code = parse_checks(payload.get("checks")), optional_field(payload, "reason", str, path)
+    checks = parse_checks(payload.get("checks"))
+    code = optional_field(payload, "reason", str, path)
     is_valid = require_field(payload, "valid", bool, path)
     if is_valid and code in EARLIER_CODES:
         where = f"{path}.reason" if path else "reason"
         raise ContractError(f"{where} is {code!r} although valid is true", path=where)
-    failed = {name for name, passed in checks.items() if passed is False}
+    failed = {name for name, passed in checks.items() if not passed}
     if failed & UNREACHED_CHECKS:
         failed -= UNREACHED_CHECKS | {"smtp"}  # which sums up the others
-    is_refused = code == "REGEX" or bool(failed)
+    result = Verdict.UNKNOWN
+    if is_valid:
+        result = Verdict.VALID
+    elif failed or code == "REGEX":
+        result = Verdict.INVALID
+    email = require_field(payload, "email", str, path)
+    validation_type = optional_field(payload, "validation_type", str, path)
     return Verification(
-        email=require_field(payload, "email", str, path),
-        validation_type=optional_field(payload, "validation_type", str, path)
-        or str(ValidationType.SMTP),
-        result=str(
-            Verdict.VALID if is_valid else Verdict.INVALID if is_refused else Verdict.UNKNOWN
-        ),
+        email=email,
+        validation_type=validation_type or str(ValidationType.SMTP),
+        result=str(result),
         checks=checks,
         reason=code,
         errors=parse_errors(payload.get("errors")) or None,
-        extra={key: value for key, value in payload.items() if key not in known},
+        extra={key: value for key, value in payload.items() if key not in EARLIER_KEYS},
     )
 
 
@@ -393,31 +399,38 @@ def parse_reasons(payload: Mapping[str, Any], path: str) -> tuple[str, ...]:
     reasons = optional_field(payload, "reasons", list, path) or []
     if details not in reasons:
         reasons = [details, *reasons]
-    return tuple(
-        shorten(str(reason), LONGEST_WORD).replace(";", ",") for reason in reasons if reason
-    )
+    words = []
+    for reason in reasons:
+        if reason:
+            words.append(shorten(str(reason), LONGEST_WORD).replace(";", ","))
+    return tuple(words)
 
 
 def parse_checks(checks: object) -> dict[str, bool]:
     """Booleans by name; anything else is left out, since an absent check was not made."""
+    outcomes: dict[str, bool] = {}
     if not isinstance(checks, Mapping):
-        return {}
-    return {
-        shorten(str(key), LONGEST_WORD): value
-        for key, value in checks.items()
-        if isinstance(value, bool)
-    }
+        return outcomes
+    for name, outcome in checks.items():
+        if isinstance(outcome, bool):
+            outcomes[shorten(str(name), LONGEST_WORD)] = outcome
+    return outcomes
 
 
 def parse_errors(errors: object) -> tuple[Fault, ...] | None:
     """The list of `{code, message}`; the text of an entry of another shape is kept as its message."""
-    return tuple(map(parse_fault, errors)) if isinstance(errors, list) else None
+    if not isinstance(errors, list):
+        return None
+    return tuple(map(parse_fault, errors))
 
 
 def parse_fault(entry: object) -> Fault:
-    code, message = (
-        (entry.get("code"), entry.get("message")) if isinstance(entry, Mapping) else (None, entry)
-    )
+    code = None
+    message = entry
+    if isinstance(entry, Mapping):
+        code = entry.get("code")
+        message = entry.get("message")
     return Fault(
-        shorten(str(code or ""), LONGEST_WORD), shorten(str(message or ""), LONGEST_SENTENCE)
+        code=shorten(str(code or ""), LONGEST_WORD),
+        message=shorten(str(message or ""), LONGEST_SENTENCE),
     )

@@ -136,21 +136,23 @@ class ChosenColumn:
         if self.chosen.rank is NameRank.ROLE:
             parts.append("by its name they may be somebody else's")
         if self.others:
-            shown = [
-                f"{other.label} ({other.filled:,} filled, {other.different:,} different)"
-                for other in self.others[:MOST_OTHERS]
-            ]
+            shown = []
+            for other in self.others[:MOST_OTHERS]:
+                figures = f"{other.filled:,} filled, {other.different:,} different"
+                shown.append(f"{other.label} ({figures})")
             left = len(self.others) - len(shown)
-            shown += [f"{left:,} more"] if left else []
+            if left:
+                shown.append(f"{left:,} more")
             parts.append(f"addresses are also in {' and '.join(shown)}")
         return "; ".join(parts)
 
     def problem(self) -> str:
         """Why no column was chosen."""
         if self.doubted:
-            named = " or ".join(
-                f"{candidate.label} ({self.figures(candidate)})" for candidate in self.doubted
-            )
+            shown = []
+            for candidate in self.doubted:
+                shown.append(f"{candidate.label} ({self.figures(candidate)})")
+            named = " or ".join(shown)
             return f"the addresses may be those of column {named}: name the one that is meant"
         if not self.names:
             return "the table has no columns to choose from: name the one with the addresses"
@@ -183,7 +185,8 @@ def choose_column(columns: Mapping[Any, Any], *, is_whole: bool = True) -> Chose
     rows = max((len(cells) for cells in columns.values()), default=0)
     is_whole = is_whole and rows <= LOOKED_AT
     written = written_by_us(names)
-    candidates, named = [], []
+    candidates = []
+    named = []
     for name, cells in columns.items():
         if name in written:
             continue
@@ -195,8 +198,7 @@ def choose_column(columns: Mapping[Any, Any], *, is_whole: bool = True) -> Chose
         elif says_email(name):
             named.append(candidate)
     if not candidates:
-        chosen = by_name(named)
-        return ChosenColumn(chosen, names=names, is_whole=is_whole)
+        return ChosenColumn(by_name(named), names=names, is_whole=is_whole)
     candidates.sort(key=lambda candidate: (standing(candidate), -candidate.different))
     best, *others = candidates
     chosen, doubted = settle([best, *find_rivals(best, others, named)])
@@ -273,9 +275,11 @@ def find_rivals(
             break
         is_frequent = not (is_sparse(best) or is_sparse(other))
         is_near = best.different < MANY_TIMES * other.different
+        is_rival = is_frequent and is_near
         # Somebody else's addresses, beside a few in a column whose name is no role.
-        is_doubtful = best.rank is NameRank.ROLE and other.rank is not NameRank.ROLE
-        if (is_doubtful or (is_frequent and is_near)) and are_different(best, other):
+        if best.rank is NameRank.ROLE and other.rank is not NameRank.ROLE:
+            is_rival = True
+        if is_rival and are_different(best, other):
             rivals.append(other)
     if best.rank is NameRank.ROLE:  # somebody else's addresses, beside a column without any
         rivals += [candidate for candidate in named if candidate.is_plain]
@@ -330,9 +334,9 @@ def written_by_us(names: Iterable[Any]) -> frozenset[Any]:
             prefix = name.removesuffix(result.name)
             if prefix == name:
                 continue
-            is_beside = prefix.endswith("_") and prefix[:-1] in texts
-            if is_beside or any(
-                texts.issuperset({prefix + one, prefix + other}) for one, other in WRITTEN_TOGETHER
-            ):
+            if prefix.endswith("_") and prefix[:-1] in texts:
                 written.add(name)
+            for one, other in WRITTEN_TOGETHER:
+                if prefix + one in texts and prefix + other in texts:
+                    written.add(name)
     return frozenset(written)

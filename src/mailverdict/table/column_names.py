@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from enum import IntEnum, StrEnum
 from functools import cache
 from importlib.resources import files
+from itertools import filterfalse
 from typing import Any
 
 LONGEST_NAME = 200  # characters of a name that are compared
@@ -42,8 +43,8 @@ def fold_text(text: Any) -> str:
     text = str(text)[:LONGEST_NAME]
     text = CAMEL.sub(" ", text)
     if not text.isascii():
-        apart = unicodedata.normalize("NFKD", text)
-        text = "".join(c for c in apart if not unicodedata.combining(c))
+        letters = filterfalse(unicodedata.combining, unicodedata.normalize("NFKD", text))
+        text = "".join(letters)
     text = DIGITS.sub(" ", text.casefold())
     text = JOINED_EMAIL.sub(" email", text)
     return f" {SIGNS.sub(' ', text).strip()} "
@@ -80,15 +81,20 @@ def phrases_of(text: str) -> list[str]:
 @cache
 def read_table(name: str) -> dict[str, Any]:
     """A table of the package."""
-    return tomllib.loads(files("mailverdict.data").joinpath(name).read_text(encoding="utf-8"))
+    text = files("mailverdict.data").joinpath(name).read_text(encoding="utf-8")
+    return tomllib.loads(text)
 
 
 @cache
 def name_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     """The patterns of words for e-mail, for roles, and for what says nothing beside the first."""
     table = read_table("column_names.toml")
-    email = [phrase for row in table["email"] for phrase in phrases_of(row["words"])]
-    roles = [phrase for row in table["role"] for phrase in phrases_of(row["words"])]
+    email: list[str] = []
+    for row in table["email"]:
+        email += phrases_of(row["words"])
+    roles: list[str] = []
+    for row in table["role"]:
+        roles += phrases_of(row["words"])
     plain = phrases_of(table["plain"]["words"])
     return pattern_of(email), pattern_of(roles), pattern_of(plain)
 
@@ -114,7 +120,9 @@ def rank_name(name: Any) -> NameRank:
     without_email = email.sub("", folded)
     if roles.search(f" {' '.join(without_email.split())} "):
         return NameRank.ROLE
-    return NameRank.EMAIL if email.search(folded) else NameRank.OTHER
+    if email.search(folded):
+        return NameRank.EMAIL
+    return NameRank.OTHER
 
 
 def is_plain_email(name: Any) -> bool:

@@ -102,10 +102,12 @@ def kind_of_name(name: Any) -> Kind | None:
     without = f" {' '.join(word for word in folded.split() if word not in table.around)} "
     if without in table.names:
         return table.names[without]
-    kinds = {table.names[fold_text(found[0])] for found in table.inside.finditer(folded)}
-    if Kind.REFUSED in kinds or (kinds and table.negation.search(folded)):
+    kinds = {table.names[fold_text(match[0])] for match in table.inside.finditer(folded)}
+    if not kinds:
+        return None
+    if Kind.REFUSED in kinds or table.negation.search(folded):
         return Kind.REFUSED
-    return Kind.ALLOWED if kinds else None
+    return Kind.ALLOWED
 
 
 @dataclass(frozen=True)
@@ -143,12 +145,14 @@ class Refusal:
             verb = "says" if count == 1 else "say"
             parts.append(f"{count_of(count, 'row')} {verb} {printable_text(value, LONGEST_SHOWN)}")
         sentence = f"{self.label}: {', '.join(parts)}"
-        extent = "" if self.is_whole else "first "
+        extent = count_of(self.rows, "row")
+        if not self.is_whole:
+            extent = f"first {extent}"
         if self.is_most:
-            return f"{sentence}; that is more than half of the {extent}{count_of(self.rows, 'row')}"
-        return (
-            sentence if self.is_whole else f"{sentence} of the first {count_of(self.rows, 'row')}"
-        )
+            return f"{sentence}; that is more than half of the {extent}"
+        if not self.is_whole:
+            return f"{sentence} of the {extent}"
+        return sentence
 
 
 def find_refusals(columns: Mapping[Any, Any], *, is_whole: bool = True) -> list[Refusal]:
@@ -158,15 +162,15 @@ def find_refusals(columns: Mapping[Any, Any], *, is_whole: bool = True) -> list[
     >>> [found.describe() for found in find_refusals(table)]
     ['Email opt-in: 1 row says No']
     """
-    found = []
+    refusals = []
     for name, cells in columns.items():
         kind = kind_of_name(name)
         if kind is None:
             continue
         values = refused_values(count_values(cells), kind)
         if values:
-            found.append(Refusal(name, values, len(cells), is_whole))
-    return found
+            refusals.append(Refusal(name, values, len(cells), is_whole))
+    return refusals
 
 
 def refused_values(counts: Mapping[str, int], kind: Kind) -> dict[str, int]:
@@ -221,7 +225,9 @@ def fold_value(value: Any) -> str:
     (' true ', ' un subscribed ', ' 1 ')
     """
     text = str(value).strip()
-    return fold_text(text.removesuffix(".0") if text in ("0.0", "1.0") else text)
+    if text in ("0.0", "1.0"):
+        text = text.removesuffix(".0")
+    return fold_text(text)
 
 
 # --- what a user asks for -------------------------------------------------------------------------
@@ -249,8 +255,10 @@ class WhereRule:
         wanted = frozenset().union(*map(self.wanted, self.values))
         coded = cut_long(as_text(cells), LONGEST_CELL).dictionary_encode()
         texts = coded.dictionary.to_pylist()
-        is_found = [bool(text.strip()) and fold_value(text) in wanted for text in texts]
-        return pa.array(is_found, pa.bool_()).take(coded.indices)
+        is_wanted = []
+        for text in texts:
+            is_wanted.append(bool(text.strip()) and fold_value(text) in wanted)
+        return pa.array(is_wanted, pa.bool_()).take(coded.indices)
 
     def absent(self, counts: Mapping[str, int]) -> set[Any]:
         """The wanted values that are not among those of some cells."""
@@ -260,12 +268,15 @@ class WhereRule:
     def refuse(self, absent: Iterable[Any], counts: Mapping[str, int]) -> None:
         """Raise `SettingsError` for values that no row has; `counts` are those that there are."""
         for value in self.values:
-            if value in absent:
+            if value not in absent:
+                continue
+            has = "no value at all"
+            if counts:
                 shown = [repr(printable_text(text, LONGEST_SHOWN)) for text in counts]
-                has = first_of(shown, MOST_SHOWN) if shown else "no value at all"
-                raise SettingsError(
-                    f"where: no row of column {self.column!r:.80} has {value!r:.60}; it has {has}"
-                )
+                has = first_of(shown, MOST_SHOWN)
+            raise SettingsError(
+                f"where: no row of column {self.column!r:.80} has {value!r:.60}; it has {has}"
+            )
 
 
 def parse_where(where: Any) -> tuple[WhereRule, ...]:
@@ -283,10 +294,12 @@ def parse_where(where: Any) -> tuple[WhereRule, ...]:
         listed = list(values) if is_list(values) else [values]
         if not listed:
             raise SettingsError(f"where: no value is given for column {column!r:.80}")
-        if any(value is None or not str(value).strip() for value in listed):
-            raise SettingsError(
-                f"where: an empty cell of column {column!r:.80} says nothing: give a written value"
-            )
+        for value in listed:
+            if value is None or not str(value).strip():
+                raise SettingsError(
+                    f"where: an empty cell of column {column!r:.80} says nothing: "
+                    "give a written value"
+                )
         rules.append(WhereRule(column, tuple(listed)))
     return tuple(rules)
 

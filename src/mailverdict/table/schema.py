@@ -1,4 +1,12 @@
-"""The types of the result columns, for code that declares them before a row is verified: `schema`."""
+"""The types of the result columns, for code that declares them before a row is verified: `schema`.
+
+    column     kind      pandas                  Arrow                            Spark
+    verdict    verdict   category of 4 words     dictionary of int8 and string    STRING
+    role       bool      boolean                 bool                             BOOLEAN
+    clean      text      string                  string                           STRING
+
+The Arrow schema is the first of all; that of Polars is what Polars makes of an empty table of it.
+"""
 
 from __future__ import annotations
 
@@ -78,32 +86,38 @@ def schema(
     if not isinstance(prefix, str):
         raise SettingsError(f"prefix={prefix!r}: give text")
     chosen = choose_columns(columns, clean=check_flag("clean", clean), categories=categories)
-    names = [prefix + column.name for column in chosen]
+    kinds = {prefix + column.name: column.kind for column in chosen}
     if kind == "spark":
-        types = [SPARK_TYPES.get(column.kind, "STRING") for column in chosen]
-        return ", ".join(f"{quoted(name)} {each}" for name, each in zip(names, types, strict=True))
-    made = pa.schema(
-        [pa.field(name, ARROW_TYPES[c.kind]) for name, c in zip(names, chosen, strict=True)]
-    )
+        declared = []
+        for name, word in kinds.items():
+            declared.append(f"{quoted(name)} {SPARK_TYPES.get(word, 'STRING')}")
+        return ", ".join(declared)
     if kind == "pandas":
-        values = (
-            PANDAS_TYPES[column.kind](pa.chunked_array([], ARROW_TYPES[column.kind]))
-            for column in chosen
-        )
-        return {name: each.dtype for name, each in zip(names, values, strict=True)}
-    return made if kind == "arrow" else to_polars(made)
+        dtypes = {}
+        for name, word in kinds.items():
+            nothing = pa.chunked_array([], ARROW_TYPES[word])
+            dtypes[name] = PANDAS_TYPES[word](nothing).dtype
+        return dtypes
+    fields = [pa.field(name, ARROW_TYPES[word]) for name, word in kinds.items()]
+    arrow_schema = pa.schema(fields)
+    if kind == "arrow":
+        return arrow_schema
+    return to_polars(arrow_schema)
 
 
 def quoted(name: str) -> str:
     """A name in Spark's DDL; in backticks unless it is a plain word."""
-    return name if re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name) else f"`{name.replace('`', '``')}`"
+    if re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name):
+        return name
+    escaped = name.replace("`", "``")
+    return f"`{escaped}`"
 
 
-def to_polars(made: pa.Schema) -> Any:
+def to_polars(arrow_schema: pa.Schema) -> Any:
     """The schema that Polars gives a table with these types."""
     try:
         import polars  # noqa: PLC0415 - an extra
     except ImportError as exc:
         raise MissingExtraError("a schema for Polars", "polars") from exc
-    frame: Any = polars.from_arrow(made.empty_table())
+    frame: Any = polars.from_arrow(arrow_schema.empty_table())
     return frame.schema

@@ -3,7 +3,11 @@
 The columns of an export name its service: `needs` of a layout are names that only its service has.
 Its rows then turn the words of a row into reasons of ours. For any other verifier there is one
 general layout, whose columns the caller names, or which are found by names and words that can mean
-nothing else.
+nothing else. A row of a table and what it says:
+
+    {status = "undeliverable", reason = "rejected_email", is = "mailbox_not_found"}
+
+Of the rows of a layout the first one counts whose conditions all fit the words of a row.
 """
 
 from __future__ import annotations
@@ -46,7 +50,11 @@ class VerifierLayout:
 
     def fits(self, names: frozenset[str]) -> int:
         """How many of the columns by which it is known a table has; 0 if one is not there."""
-        return max((len(needed) for needed in self.needs if needed <= names), default=0)
+        most = 0
+        for needed in self.needs:
+            if needed <= names:
+                most = max(most, len(needed))
+        return most
 
     @cached_property
     def words(self) -> Mapping[str, frozenset[str]]:
@@ -71,10 +79,14 @@ def verifier_layouts() -> tuple[VerifierLayout, ...]:
     """The known layouts, each service once; the last one is that of any other verifier."""
     layouts = []
     for table in verifier_tables()["layout"]:
-        needs = tuple(frozenset(plain_words(names)) for names in table["needs"])
-        columns = {ours: plain_words(theirs) for ours, theirs in table["columns"].items()}
-        rows = tuple(read_row(row) for row in table["rows"])
-        layouts.append(VerifierLayout(table["service"], table["source"], needs, columns, rows))
+        layout = VerifierLayout(
+            service=table["service"],
+            source=table["source"],
+            needs=tuple(map(set_of_words, table["needs"])),
+            columns=plain_columns(table["columns"]),
+            rows=tuple(map(read_row, table["rows"])),
+        )
+        layouts.append(layout)
     return (*layouts, general_layout())
 
 
@@ -85,12 +97,21 @@ def read_row(row: Mapping[str, str | bool]) -> tuple[dict[str, Condition], str]:
         if isinstance(value, bool):
             conditions[name] = value
         elif name != "is":
-            conditions[name] = frozenset(plain_words(value))
+            conditions[name] = set_of_words(value)
     return conditions, str(row["is"])
 
 
 def plain_words(text: str) -> tuple[str, ...]:
     return tuple(map(plain_word, text.split()))
+
+
+def set_of_words(text: str) -> frozenset[str]:
+    return frozenset(plain_words(text))
+
+
+def plain_columns(columns: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """The names of a service's columns by our fields, in the order in which they count."""
+    return {ours: plain_words(theirs) for ours, theirs in columns.items()}
 
 
 # --- any other verifier ---------------------------------------------------------------------------
@@ -111,9 +132,14 @@ REFINED_BY = {
 def general_layout() -> VerifierLayout:
     """The layout of any other verifier, without a column for the status."""
     table = verifier_tables()["general"]
-    words = {meaning: frozenset(plain_words(text)) for meaning, text in table["words"].items()}
-    columns = {ours: plain_words(theirs) for ours, theirs in table["columns"].items()}
-    return VerifierLayout(ANOTHER, table["source"], (), columns, tuple(general_rows(words)))
+    words = {meaning: set_of_words(text) for meaning, text in table["words"].items()}
+    return VerifierLayout(
+        service=ANOTHER,
+        source=table["source"],
+        needs=(),
+        columns=plain_columns(table["columns"]),
+        rows=tuple(general_rows(words)),
+    )
 
 
 def general_rows(
@@ -146,4 +172,4 @@ def status_columns(names: Sequence[str]) -> Iterator[tuple[str, bool]]:
 @cache
 def words_of_verifiers() -> frozenset[str]:
     """Words for a result that only verifiers use."""
-    return frozenset(plain_words(verifier_tables()["general"]["only_theirs"]))
+    return set_of_words(verifier_tables()["general"]["only_theirs"])
