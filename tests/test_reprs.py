@@ -12,7 +12,7 @@ from mailverdict.model.words import (
     Reason,
     count_of,
 )
-from mailverdict.reports.explain import Step
+from mailverdict.reports.explain import CheckStep
 from mailverdict.reports.host_audit import Finding
 from mailverdict.runs.plan import plan_run
 from mailverdict.runs.run import render_progress
@@ -54,7 +54,7 @@ VALUES = {
         repeats=2,
     ),
     "split": mv.Split([0], [], [1], [], []),
-    "explanation": mv.Explanation(FOREIGN, (Step(HOSTILE, HOSTILE, (HOSTILE,)),)),
+    "explanation": mv.Explanation(FOREIGN, (CheckStep(HOSTILE, HOSTILE, (HOSTILE,)),)),
     "audit": mv.HostAudit(
         None, HOSTILE, (Finding("port_25", False, HOSTILE), Finding(HOSTILE, None, HOSTILE))
     ),
