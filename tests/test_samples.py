@@ -142,7 +142,7 @@ def finished() -> subprocess.CompletedProcess[str]:
 
 
 class TestFiles:
-    def test_size_and_header(self, frame: pd.DataFrame) -> None:
+    def test_the_export_has_its_size_and_header(self, frame: pd.DataFrame) -> None:
         assert len(frame) == ROWS
         assert ",".join(frame.columns) == HEADER
         assert frame["contact_id"].is_unique
@@ -206,7 +206,7 @@ class TestMess:
         ]
         assert [each for each in counts if each[1] < each[2]] == []
 
-    def test_empty_cells(self, frame: pd.DataFrame) -> None:
+    def test_the_export_has_empty_cells(self, frame: pd.DataFrame) -> None:
         assert (frame["email"] == "").sum() == 205
 
     def test_excel_shows_long_numbers_with_an_exponent(self, frame: pd.DataFrame) -> None:

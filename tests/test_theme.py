@@ -128,21 +128,21 @@ def test_the_distance_is_that_of_the_published_test_data(one, other, expected):
 class TestContrast:
     """WCAG 2.2: 1.4.3 asks 4.5:1 of text, 1.4.11 asks 3:1 of what must be seen to understand or use a page."""
 
-    def test_text(self, scheme):
+    def test_texts_have_enough_contrast(self, scheme):
         names = ("text", "text-soft", "accent", *(f"{key}-text" for key in KEYS))
         for name, surface in itertools.product(names, SURFACES):
             assert contrast(name, surface, scheme) >= 4.5, (name, surface)
 
-    def test_graphics(self, scheme):
+    def test_lines_and_bars_have_enough_contrast(self, scheme):
         for name, surface in itertools.product(("line-strong", "focus", *KEYS), SURFACES):
             assert contrast(name, surface, scheme) >= 3, (name, surface)
 
-    def test_badges(self, scheme):
+    def test_badges_have_enough_contrast(self, scheme):
         for key in KEYS:
             assert contrast(f"{key}-text", f"{key}-soft", scheme) >= 4.5, key
             assert contrast(key, f"{key}-soft", scheme) >= 3, key
 
-    def test_what_stands_on_the_accent(self, scheme):
+    def test_what_stands_on_the_accent_has_enough_contrast(self, scheme):
         assert contrast("on-accent", "accent", scheme) >= 4.5
         assert contrast("text", "accent-soft", scheme) >= 4.5
         assert contrast("accent", "accent-soft", scheme) >= 4.5

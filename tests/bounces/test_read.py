@@ -43,7 +43,7 @@ def mbox(tmp_path):
 
 
 class TestMailboxes:
-    def test_an_mbox_file(self, mbox):
+    def test_an_mbox_file_is_read(self, mbox):
         found = mv.read_bounces(mbox)
         assert final(rows_of(found)) == final(EXPECTED)
         note = found.attrs["bounces"]

@@ -60,7 +60,7 @@ class TestLimits:
         with pytest.raises(SettingsError, match="--fail-above"):
             FailLimit.parse(text)
 
-    def test_several_limits(self):
+    def test_several_limits_may_stand_in_one_option(self):
         assert [each.name for each in parse_limits(["unknown=5%,error=0", "pending=0"])] == [
             "unknown", "error", "pending",
         ]  # fmt: skip

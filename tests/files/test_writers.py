@@ -183,7 +183,7 @@ class TestCsv:
         lines = written(tmp_path / "x.csv", pa.table({"n": numbers})).read_text().splitlines()
         assert lines == ["n", *numbers]
 
-    def test_standard_output(self, capfdbinary):
+    def test_standard_output_gets_the_table_at_the_end(self, capfdbinary):
         with create_table("-") as table:
             table.write(TABLE.select(["email"]))
             assert capfdbinary.readouterr().out == b""

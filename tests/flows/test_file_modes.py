@@ -54,7 +54,7 @@ def modes_of_files(folder: Path) -> set[int]:
 
 
 @pytest.mark.parametrize("name", ["in.csv.gz", "in.csv", "-"])
-def test_copies_of_inputs(places, tmp_path, monkeypatch, name):
+def test_copies_of_inputs_are_private_and_removed(places, tmp_path, monkeypatch, name):
     path, octets = tmp_path / name, LINES.encode("utf-16")
     path.write_bytes(gzip.compress(octets) if name.endswith(".gz") else octets)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(octets)))
@@ -64,7 +64,7 @@ def test_copies_of_inputs(places, tmp_path, monkeypatch, name):
     assert list(places.iterdir()) == []
 
 
-def test_what_was_pasted(places, monkeypatch):
+def test_a_copy_of_what_was_pasted_is_private_and_removed(places, monkeypatch):
     seen: set[int] = set()
 
     def look_and_remove(path, *arguments, **options):

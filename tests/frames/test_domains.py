@@ -98,11 +98,11 @@ def test_several_columns_and_repaired_cells_are_counted_together(world):
 
 
 class TestWhatCannotWork:
-    def test_a_service(self):
+    def test_a_service_is_refused(self):
         with pytest.raises(SettingsError, match="give a LocalBackend"):
             mv.lookup_domains(EMAILS, backend="http://127.0.0.1:9")
 
-    def test_a_resolver_without_answers(self):
+    def test_a_resolver_without_answers_is_named(self):
         silent = LocalSettings(resolver="127.0.0.1:9", dns_timeout=0.05)
         backend = mv.LocalBackend.from_settings(silent)
         with pytest.raises(ResolverError, match=r"127\.0\.0\.1:9"):

@@ -267,7 +267,7 @@ class TestNotices:
             mv.verify(["ada@example.org"], validation_type="mx", backend=backend, journal=None)
         assert [each.filename for each in told] == [__file__]
 
-    def test_of_averify_too(self):
+    def test_averify_warns_of_it_too(self):
         backend = ScriptedBackend([Noticed("half the list is asleep")])
 
         async def main():

@@ -261,7 +261,7 @@ class TestRepairedCells:
         assert out["status"].tolist()[:2] == ["done", "pending"]
         assert out["clean"].tolist()[:2] == ["ada@firm.example", "bob@gmial.com"]
 
-    def test_several_columns(self):
+    def test_each_of_several_columns_gets_what_it_would_alone(self):
         frame = pd.DataFrame({"a": MESSY, "b": MESSY[::-1]})
         both = mv.verify(frame, ["a", "b"], validation_type="regex")
         alone = [mv.verify(frame[column], validation_type="regex") for column in frame]
@@ -285,7 +285,7 @@ class TestRepairedCells:
 
     @pytest.mark.slow
     @each_row("kind", ["regex", "mx"])
-    def test_dask_frames(self, kind):
+    def test_a_frame_of_dask_gets_what_one_of_pandas_gets(self, kind):
         import dask.dataframe as dd
 
         texts = [cell for cell in MESSY if cell != 7]

@@ -421,7 +421,7 @@ def test_an_address_that_filters_give_for_what_they_block_is_no_verdict(address)
 
 @each_row("kind", ["mx", "mx_blacklist", "smtp"])
 @each_row("lie", [always(DnsFault.NXDOMAIN), always(DnsFault.REFUSED), portal])
-def test_one_address_raises(lie, kind):
+def test_a_check_of_one_address_raises_the_error(lie, kind):
     with serving(TRUE, lie) as server, backend_for(server) as backend:
         with pytest.raises(mv.ResolverError, match="resolver_check=False"):
             mv.check("ada@live1.example", validation_type=kind, backend=backend)

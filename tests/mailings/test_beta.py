@@ -36,5 +36,5 @@ def test_quantiles_of_whole_parameters_are_those_of_the_binomial_distribution(ch
 
 
 @each_row(("x", "known"), [(0.5, np.log(np.pi) / 2), (1, 0), (5, np.log(24)), (0.001, 6.907178885)])
-def test_the_gamma_function(x, known):
+def test_the_gamma_function_agrees_with_a_table(x, known):
     assert log_gamma(np.array([float(x)]))[0] == pytest.approx(known, abs=1e-8)

@@ -29,7 +29,7 @@ def mailing(*lines):
         (29, 10_000, False, True),
     ],
 )
-def test_complaints(complaints, mailed, is_withheld, is_warned):
+def test_complaints_warn_and_withhold_by_their_share(complaints, mailed, is_withheld, is_warned):
     found = judge_reputation(mailing(("google", mailed, 0, complaints)))
     assert bool(found.withheld) is is_withheld
     assert bool(found.complaints) is is_warned
@@ -50,7 +50,7 @@ def test_complaints(complaints, mailed, is_withheld, is_warned):
         ([], False, ()),
     ],
 )
-def test_blocks(lines, is_withheld, operators):
+def test_blocks_withhold_the_operators_that_blocked(lines, is_withheld, operators):
     found = judge_reputation(mailing(*lines))
     assert bool(found.withheld) is is_withheld
     assert found.operators == (("google", "yahoo") if operators is None else operators)

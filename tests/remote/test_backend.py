@@ -68,7 +68,7 @@ def in_world(action: Any, **service: Any) -> Any:
     return run_virtual(main)
 
 
-def test_quota() -> None:
+def test_the_quota_is_that_of_the_service() -> None:
     assert in_world(lambda world: world.backend.quota(), daily_limit=100, used=30) == Quota(
         100, 30, 70
     )

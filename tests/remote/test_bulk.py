@@ -518,7 +518,9 @@ def test_a_body_that_is_not_a_quota_record_is_refused(body: Any) -> None:
         (250, -5, 100, 0, "an overdrawn quota is an empty one"),
     ],
 )
-def test_batch_size(left: int, remaining: int, max_batch: int, size: int, why: str) -> None:
+def test_a_batch_is_no_larger_than_what_is_left_and_allowed(
+    left: int, remaining: int, max_batch: int, size: int, why: str
+) -> None:
     assert batch_size(left, remaining, max_batch) == size, why
 
 

@@ -614,7 +614,7 @@ def test_headers_that_cannot_be_sent_are_refused_without_their_value(headers: An
         ("Thu, 01 Jan 1970 00:00:00 GMT", 0.0),
     ],
 )
-def test_retry_after(text: str | None, seconds: float | None) -> None:
+def test_a_wait_is_read_as_seconds_or_as_a_date(text: str | None, seconds: float | None) -> None:
     assert parse_retry_after(text, now=40.0) == seconds
 
 

@@ -123,7 +123,7 @@ def test_first_poll_of_a_resumed_job_is_at_once() -> None:
 
 
 @each_row(("age", "seconds"), [(0, 2), (29.9, 2), (30, 5), (119, 5), (120, 15), (1e9, 15)])
-def test_interval_by_age(age: float, seconds: float) -> None:
+def test_the_interval_grows_with_the_age_of_a_job(age: float, seconds: float) -> None:
     assert SCHEDULE.interval(age) == seconds
 
 

@@ -142,7 +142,7 @@ class TestWrongInput:
         with pytest.raises(ColumnError, match="verify 'email' first"):
             function(pd.DataFrame({"email": CELLS}), "email")
 
-    def test_a_column_alone(self, function):
+    def test_a_column_without_a_frame_is_refused(self, function):
         with pytest.raises(
             SettingsError,
             match="goes with a frame, but data is a list: give the frame that verify returned",

@@ -24,7 +24,7 @@ def checked(**given):
     return check_options("verify", given)
 
 
-def test_defaults():
+def test_the_defaults_ask_the_dns_and_keep_no_journal():
     options = checked()
     assert options.validation_type is ValidationType.MX
     assert isinstance(options.backend, mv.LocalBackend)
@@ -38,7 +38,7 @@ def test_defaults():
 
 
 @each_row("value", ["regex", "mx", "mx_blacklist", "smtp", ValidationType.SMTP])
-def test_every_validation_type(value):
+def test_every_validation_type_is_accepted(value):
     assert checked(validation_type=value, journal=None).validation_type == value
 
 
@@ -73,17 +73,17 @@ def test_the_default_journal_is_one_file_of_the_users():
     ("value", "seconds"),
     [("12h", 43_200), (90, 90), (1.5, 1.5), (timedelta(days=2), 172_800), ("0", 0)],
 )
-def test_durations(value, seconds):
+def test_a_duration_may_have_several_forms(value, seconds):
     assert checked(max_age=value).settings.max_age == seconds
 
 
 @each_row(("value", "limit"), [(None, None), (0, 0), (7, 7), (np.int64(7), 7)])
-def test_limits(value, limit):
+def test_a_limit_may_be_a_number_or_none(value, limit):
     assert checked(limit=value).settings.limit == limit
 
 
 @each_row("value", ["unknown", {"unknown"}, ["unknown"], ("unknown",), (v for v in ["unknown"])])
-def test_verdicts_to_ask_again(value):
+def test_verdicts_to_ask_again_may_be_one_or_several(value):
     assert checked(refresh=value).settings.refresh == {"unknown"}
 
 

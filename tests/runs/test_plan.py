@@ -30,7 +30,7 @@ def plan(unique: int, quota: Quota | None = None, **more: Any) -> Plan:
         (1, 100, 100, 1, 1, "one"),
     ],
 )
-def test_batches_and_days(
+def test_a_plan_counts_batches_and_days(
     to_submit: int, limit: int, remaining: int, batches: int, days: int, why: str
 ) -> None:
     made = plan(to_submit, Quota(limit, limit - remaining, remaining))
@@ -42,7 +42,9 @@ def test_batches_and_days(
     ("to_submit", "remaining", "day"),
     [(100, 100, "2026-12-30"), (101, 100, "2026-12-31"), (250, 30, "2027-01-02")],
 )
-def test_the_day_on_which_all_is_done(to_submit: int, remaining: int, day: str) -> None:
+def test_a_plan_names_the_day_on_which_all_is_done(
+    to_submit: int, remaining: int, day: str
+) -> None:
     made = plan(to_submit, Quota(100, 100 - remaining, remaining), today=date(2026, 12, 30))
     assert str(made.done_on) == day
     assert any(

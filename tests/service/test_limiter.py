@@ -15,7 +15,7 @@ class Hand:
         return self.at
 
 
-def test_burst_then_rate() -> None:
+def test_a_client_has_its_burst_and_then_its_rate() -> None:
     hand = Hand()
     limiter = RateLimiter(2.0, 100, clock=hand)
     assert limiter.try_acquire("a", 100)

@@ -44,17 +44,17 @@ def to_kind(table, kind):
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("rows", ROWS)
 class TestTypes:
-    def test_of_pandas(self, rows, options):
+    def test_the_schema_of_pandas_is_that_of_the_result(self, rows, options):
         out = mv.verify(contacts(rows).to_pandas(), "email", validation_type="regex", **options)
         wanted = mv.schema("pandas", prefix="email_", **options)
         assert out.drop(columns="email").dtypes.to_dict() == wanted
         assert list(out.columns[1:]) == list(wanted)
 
-    def test_of_polars(self, rows, options):
+    def test_the_schema_of_polars_is_that_of_the_result(self, rows, options):
         out = mv.verify(pl.from_arrow(contacts(rows)), "email", validation_type="regex", **options)
         assert out.drop("email").schema == mv.schema("polars", prefix="email_", **options)
 
-    def test_of_arrow(self, rows, options):
+    def test_the_schema_of_arrow_is_that_of_the_result(self, rows, options):
         out = mv.verify(contacts(rows), "email", validation_type="regex", **options)
         assert out.drop_columns("email").schema == mv.schema("arrow", prefix="email_", **options)
 

@@ -26,7 +26,7 @@ from tests.doubles.tables import each_row
         (".".join(["a" * 49] * 5) + ".abc.", ".".join(["a" * 49] * 5) + ".abc"),
     ],
 )
-def test_normal_form(name, normal):
+def test_a_name_has_one_normal_form(name, normal):
     assert normal_name(name) == normal
 
 

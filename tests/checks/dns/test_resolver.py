@@ -113,7 +113,7 @@ class TestOutcomes:
             ("numeric.example", [(20, "nowhere.cases.example")]),
         ],
     )
-    def test_exchanges_by_preference(self, seen, domain, exchanges):
+    def test_exchanges_stand_in_the_order_of_their_preference(self, seen, domain, exchanges):
         assert seen[domain].exchanges == tuple(MailExchange(*each) for each in exchanges)
 
     def test_exchanges_are_bounded(self, seen):

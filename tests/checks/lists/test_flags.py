@@ -51,7 +51,9 @@ class TestDomains:
             ("[192.0.2.1]", False, False, "an address literal"),
         ],
     )
-    def test_flags_by_domain(self, domain: str, disposable: bool, free: bool, why: str) -> None:
+    def test_a_domain_has_the_flags_of_its_list(
+        self, domain: str, disposable: bool, free: bool, why: str
+    ) -> None:
         flags = loaded().flags("ada", domain)
         assert (flags.disposable, flags.free) == (disposable, free), why
 
@@ -123,12 +125,12 @@ class TestDomains:
             ({"disposable_deny": [" Firm.Example "]}, "firm.example", True, "blanks"),
         ],
     )
-    def test_overrides_of_disposable(
+    def test_lists_of_the_user_decide_what_is_disposable(
         self, own: dict[str, list[str]], domain: str, expected: bool, why: str
     ) -> None:
         assert loaded(**own).flags("ada", domain).disposable is expected, why
 
-    def test_overrides_of_free(self) -> None:
+    def test_lists_of_the_user_decide_what_is_free(self) -> None:
         lists = loaded(free_allow=["gmail.com"], free_deny=["firm.example"])
         assert lists.flags("a", "gmail.com").free is False
         assert lists.flags("a", "x.firm.example").free is True
@@ -226,7 +228,7 @@ class TestRoles:
         assert extended.flags("shareholders.rome", "example.org").role is False
         assert extended.flags("info", "example.org").role is True
 
-    def test_overrides_of_role(self) -> None:
+    def test_lists_of_the_user_decide_what_is_a_role(self) -> None:
         lists = loaded(role_allow=["info", "Team"], role_deny=["Büro", "team"])
         assert lists.flags("info", "example.org").role is False
         assert lists.flags("BÜRO", "example.org").role is True
@@ -373,7 +375,7 @@ class TestNormalDomain:
             (".".join(["abcdefgh"] * 29), None, "more than 253 characters"),
         ],
     )
-    def test_normal_form(self, text: str, expected: str | None, why: str) -> None:
+    def test_a_domain_has_one_normal_form(self, text: str, expected: str | None, why: str) -> None:
         assert normal_domain(text) == expected, why
 
     @given(st.one_of(st.text(), st.text("abü.-_ⅷ。\u0130\u200d\ud800 ", max_size=40)))

@@ -136,7 +136,7 @@ class TestSilence:
             (".", "nothing"),
         ],
     )
-    def test_no_suggestion(self, domain: str, why: str) -> None:
+    def test_a_domain_that_may_be_meant_gets_no_suggestion(self, domain: str, why: str) -> None:
         assert suggest_domain(domain) is None, why
 
 
@@ -168,7 +168,9 @@ class TestRules:
             ("gmailc.om", "gmail.com", "a moved dot"),
         ],
     )
-    def test_suggestion_by_rule(self, domain: str, meant: str | None, why: str) -> None:
+    def test_a_rule_suggests_what_is_not_in_the_table(
+        self, domain: str, meant: str | None, why: str
+    ) -> None:
         assert rules_alone().suggest(domain) == meant, why
 
     def test_two_candidates_are_none(self) -> None:

@@ -75,13 +75,15 @@ class TestGuards:
             ),
         ],
     )
-    def test_guard_by_difference(self, new: frozenset[str], guards: list[str], why: str) -> None:
+    def test_a_guard_stops_an_update_by_what_is_different(
+        self, new: frozenset[str], guards: list[str], why: str
+    ) -> None:
         assert [each.guard for each in check_update(OLD, new, protected_domains())] == guards, why
 
     def test_first_edition_of_all_is_neither_loss_nor_gain(self) -> None:
         assert check_update((), OLD, ()) == ()
 
-    def test_malformed_share(self) -> None:
+    def test_too_many_malformed_entries_stop_an_update(self) -> None:
         assert check_update(OLD, OLD, (), malformed=10) == ()
         assert [each.guard for each in check_update(OLD, OLD, (), malformed=11)] == ["malformed"]
 

@@ -278,14 +278,14 @@ def test_arrays_are_valid_and_of_the_promised_types():
     assert messages.null_count == len(texts) - refused
 
 
-def test_empty_column():
+def test_an_empty_column_has_no_answers():
     seen = observe_column(pa.array([], pa.string()))
     assert answers_of(seen) == [[], [], [], [], []]
     assert fault_messages(seen).to_pylist() == []
 
 
 @each_row("texts", [["ada@web.de"], ["x"], [""], ["ada@web.de", "ben@Web.de"], ["", "x", "@"]])
-def test_all_rows_accepted_or_all_refused(texts):
+def test_a_column_may_be_accepted_or_refused_as_a_whole(texts):
     assert compare(texts) == []
 
 

@@ -43,7 +43,9 @@ CASES = [
 @pytest.mark.parametrize(
     ("peer", "forwarded", "expected", "why"), CASES, ids=[case[3] for case in CASES]
 )
-def test_client_of(peer: str | None, forwarded: list[str], expected: str, why: str) -> None:
+def test_the_client_is_the_last_address_that_no_trusted_proxy_has(
+    peer: str | None, forwarded: list[str], expected: str, why: str
+) -> None:
     assert client_account(peer, forwarded, TRUSTED) == expected, why
 
 

@@ -92,7 +92,7 @@ def test_dial_does_not_dial_what_it_may_not() -> None:
     assert "10.0.0.1" in failure.detail
 
 
-def test_dial_without_addresses() -> None:
+def test_a_server_without_an_address_is_not_dialled() -> None:
     failure = attempt((), 25)
 
     assert failure == ConnectionFailure(FailureKind.NOT_DIALLED, "the mail server has no address")
