@@ -1,5 +1,6 @@
 """The local backend against the sandbox's DNS: real packets on loopback."""
 
+import pickle
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -297,10 +298,20 @@ def test_answers_under_other_settings_are_kept_apart():
 
 
 def test_a_backend_travels_between_processes():
-    import pickle
-
     backend = mv.LocalBackend(resolver="127.0.0.1:53", blacklist=mv.Blacklist(ips=["192.0.2.0/24"]))
     assert pickle.loads(pickle.dumps(backend)).settings == backend.settings
+
+
+class CountingBackend(mv.LocalBackend):
+    def __init__(self, **settings):
+        super().__init__(**settings)
+        self.checks = 0
+
+
+def test_a_subclass_with_attributes_of_its_own_travels_too():
+    backend = CountingBackend(resolver="127.0.0.1:53", deadline="1min")
+    copy = pickle.loads(pickle.dumps(backend))
+    assert (type(copy), copy.settings, copy.checks) == (CountingBackend, backend.settings, 0)
 
 
 def test_what_is_printed_cannot_move_the_cursor():

@@ -100,7 +100,8 @@ def test_verdict_is_the_tables(run: Run, row: Row) -> None:
 
 
 def test_single_check_says_the_same(servers: Servers) -> None:
-    backend = mv.LocalBackend(resolver=servers.resolver, **SETTINGS)
+    settings = LocalSettings(resolver=servers.resolver, **SETTINGS)
+    backend = mv.LocalBackend.from_settings(settings)
     seen = mv.check(
         "nosuch@plain.postfix.example", validation_type="smtp", backend=backend
     ).to_dict()

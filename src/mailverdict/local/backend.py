@@ -101,6 +101,13 @@ def check_names(names: Iterable[str]) -> None:
             raise SettingsError(f"LocalBackend has no setting {name!r}{hint}")
 
 
+def changed_options(settings: LocalSettings) -> dict[str, Any]:
+    """The settings that differ from the defaults, as keyword arguments of `LocalBackend`."""
+    defaults = options_of(LocalSettings())
+    options = options_of(settings)
+    return {name: value for name, value in options.items() if value != defaults[name]}
+
+
 def rebuild(
     kind: type[LocalBackend], clock: Callable[[], datetime], settings: LocalSettings
 ) -> LocalBackend:
@@ -198,6 +205,8 @@ class LocalBackend:
         LocalBackend
             The backend.
         """
+        if cls.__init__ is not LocalBackend.__init__:  # a subclass may have more to set up
+            return cls(clock=clock, **changed_options(settings))
         backend = cls.__new__(cls)
         backend._set_up(settings, clock)
         return backend
@@ -214,11 +223,7 @@ class LocalBackend:
 
     def __repr__(self) -> str:
         """Show the settings that differ from the defaults."""
-        defaults = options_of(LocalSettings())
-        changed = []
-        for name, value in options_of(self.settings).items():
-            if value != defaults[name]:
-                changed.append(f"{name}={value!r}")
+        changed = [f"{name}={value!r}" for name, value in changed_options(self.settings).items()]
         return f"LocalBackend({', '.join(changed)})"
 
     @property
@@ -259,12 +264,8 @@ class LocalBackend:
 
     def settings_digest(self) -> str:
         """Empty for the defaults."""
-        options = options_of(self.settings)
-        defaults = options_of(LocalSettings())
-        changed = {}
-        for name in ANSWER_SETTINGS:
-            if options[name] != defaults[name]:
-                changed[name] = options[name]
+        options = changed_options(self.settings)
+        changed = {name: options[name] for name in ANSWER_SETTINGS if name in options}
         if not changed:
             return ""
         if "lists" in changed:  # files may change while their paths stay
