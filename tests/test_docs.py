@@ -77,3 +77,16 @@ def test_the_landing_page_fits_without_scrolling_sideways():
     )
     assert max(len(line) for block in blocks for line in block.splitlines()) <= 80
     assert len(blocks[0].splitlines()) <= 11
+
+
+@each_row("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_every_file_that_a_page_for_developers_names_exists(page):
+    found = list(ROOT.glob("*"))
+    for folder in ("benchmarks", "docs", "src", "tests", "tools"):
+        found += (ROOT / folder).rglob("*")
+    text = (ROOT / page).read_text(encoding="utf-8")
+    names = re.findall(r"`([\w/-]+(?:/|\.(?:py|toml|ini|csv|txt|md)))`", text)
+    assert len(names) > 20
+    ends = [f"/{name.rstrip('/')}" for name in names]
+    files = [path.as_posix() for path in found]
+    assert [end for end in ends if not any(file.endswith(end) for file in files)] == []
