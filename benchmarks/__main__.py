@@ -50,6 +50,7 @@ NAMES = (
     "hostile.tables",
     "hostile.workbooks",
     "hostile.clients",
+    "hostile.fairness",
 )
 BY_NAME = ("scale",)  # takes so long that it is run only if it is named
 ROOT = Path(__file__).parents[1]
