@@ -111,7 +111,7 @@ def run(name: str, store: str, folder: Path, jobs: int, rounds: int) -> None:
             else:
                 asyncio.run(measure(started[0], name, jobs, rounds))
             for host in started:
-                host.kill()
+                host.stop()
 
 
 def main() -> None:
