@@ -49,6 +49,108 @@ class WhenSaturated(StrEnum):
     SETTLE = "settle"  # they end as `rate_limited` at once, or as `throttled` after the back-off
 
 
+def parsed(parse: Callable[[Any, str], Any]) -> Mapping[str, Any]:
+    """The metadata of a setting whose value is parsed by a function of the value and the setting's name."""
+    return {"parse": parse}
+
+
+def told(parse: Callable[[Any], Any], hint: str) -> Mapping[str, Any]:
+    """The same for a function of the value; an error says what to give."""
+
+    def parse_or_refuse(value: Any, name: str) -> Any:
+        try:
+            return parse(value)
+        except (TypeError, ValueError) as exc:
+            shown = PASSWORD.sub("://***@", repr(value))
+            raise SettingsError(f"{name}={shown}: give {hint}") from exc
+
+    return parsed(parse_or_refuse)
+
+
+def whole_number(low: int) -> Mapping[str, Any]:
+    """The same for a whole number from `low`."""
+
+    def parse(value: Any, name: str) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or value < low:
+            raise SettingsError(f"{name}={value!r}: give a whole number from {low}")
+        return value
+
+    return parsed(parse)
+
+
+def parse_store(value: object) -> str:
+    """A URL of SQLite or PostgreSQL; a store in memory is refused, since it would lose jobs."""
+    text = str(value)
+    if not STORE_URL.fullmatch(text) or ":memory:" in text or text.rstrip("/") == "sqlite:":
+        raise ValueError(text)
+    _ = urlsplit(text).port  # a password with "/" or "#" ends in a port that is not a number
+    return text
+
+
+def parse_time_of_day(value: object) -> str:
+    """A time of day, ``HH:MM``."""
+    if not isinstance(value, str) or not TIME_OF_DAY.fullmatch(value):
+        raise ValueError(value)
+    return value
+
+
+def parse_flag(value: object) -> bool:
+    """True or False; 0, 1 and text are refused."""
+    if not isinstance(value, bool):
+        raise TypeError(value)
+    return value
+
+
+def parse_rate(value: object) -> float:
+    """A finite number that is not negative."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise ValueError(value)
+    return float(value)
+
+
+def parse_text(value: object) -> str | None:
+    """Text that is not empty, or None."""
+    if value is not None and not (isinstance(value, str | os.PathLike) and os.fspath(value)):
+        raise TypeError(value)
+    return None if value is None else str(value)
+
+
+def parse_routes(value: object) -> tuple[str, ...]:
+    """Entries ``owner=egress``, in lower case, each owner once."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise TypeError(value)
+    routes = tuple(str(each).strip().lower() for each in value)
+    if not all(map(ROUTE.fullmatch, routes)) or len(
+        {each.partition("=")[0] for each in routes}
+    ) < len(routes):
+        raise ValueError(value)
+    return routes
+
+
+def parse_backoff(value: object) -> tuple[float, ...]:
+    """Durations, as a list or as text separated by commas."""
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, list | tuple) or not parts:
+        raise TypeError(value)
+    return tuple(parse_duration(part, name="saturation_backoff") for part in parts)
+
+
+DURATION = parsed(lambda value, name: parse_duration(value, name=name))
+NETWORKS = parsed(lambda value, name: parse_networks(value, name=name))
+STORE = told(
+    parse_store,
+    "a URL such as 'sqlite:///jobs.db' or 'postgresql://user@host/database'; escape a password, as in 'a%2Fb'",
+)
+REVISION = told(lambda value: Revision(str(value)), "'current' or 'earlier'")
+WHEN_SATURATED = told(lambda value: WhenSaturated(str(value)), "'wait' or 'settle'")
+TIME = told(parse_time_of_day, "a UTC time of day such as '00:00'")
+FLAG = told(parse_flag, "True or False")
+RATE = told(parse_rate, "a number from 0 (0: no limit)")
+BACKOFF = told(parse_backoff, "durations such as ('15s', '1min')")
+ROUTES = told(parse_routes, "entries such as ('google.com=berlin',)")
+FILE = told(parse_text, "the path of a file")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceSettings:
     """The settings of the service. Durations are seconds, or text such as ``"10s"``.
@@ -135,49 +237,47 @@ class ServiceSettings:
     """
 
     # May contain a password.
-    store: str = field(default="sqlite:///mailverdict-service.db", repr=False)
-    revision: str = Revision.CURRENT
-    daily_limit: int = 100
-    check_costs_quota: bool = True
-    day_turns_at: str = "00:00"
-    trusted_proxies: tuple[Network, ...] = ()
-    when_saturated: str = WhenSaturated.WAIT
-    rate_limit: float = 100.0
-    rate_burst: int = 1000
-    queue_limit: int = 1_000_000  # a job takes half a kilobyte of the store, and no memory
+    store: str = field(default="sqlite:///mailverdict-service.db", repr=False, metadata=STORE)
+    revision: str = field(default=Revision.CURRENT, metadata=REVISION)
+    daily_limit: int = field(default=100, metadata=whole_number(0))
+    check_costs_quota: bool = field(default=True, metadata=FLAG)
+    day_turns_at: str = field(default="00:00", metadata=TIME)
+    trusted_proxies: tuple[Network, ...] = field(default=(), metadata=NETWORKS)
+    when_saturated: str = field(default=WhenSaturated.WAIT, metadata=WHEN_SATURATED)
+    rate_limit: float = field(default=100.0, metadata=RATE)
+    rate_burst: int = field(default=1000, metadata=whole_number(BULK_LIMIT))
+    # A job takes half a kilobyte of the store, and no memory.
+    queue_limit: int = field(default=1_000_000, metadata=whole_number(1))
     # Twelve minutes in all, as the contract says.
-    saturation_backoff: tuple[float, ...] = (15.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 180.0)
-    concurrency: int = 1000
-    gather: Duration = 0.05
-    check_timeout: Duration = 200.0
-    job_timeout: Duration = "1h"
-    result_retention: Duration = "7D"
+    saturation_backoff: tuple[float, ...] = field(
+        default=(15.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 180.0), metadata=BACKOFF
+    )
+    concurrency: int = field(default=1000, metadata=whole_number(1))
+    gather: Duration = field(default=0.05, metadata=DURATION)
+    check_timeout: Duration = field(default=200.0, metadata=DURATION)
+    job_timeout: Duration = field(default="1h", metadata=DURATION)
+    result_retention: Duration = field(default="7D", metadata=DURATION)
     # A hundred addresses of 254 octets, each octet escaped as \uXXXX, are 152,400.
-    body_limit: int = 262_144
-    header_limit: int = 32_768
-    body_timeout: Duration = 10.0
-    header_timeout: Duration = 10.0
-    access_log: bool = True
-    egress_routes: tuple[str, ...] = ()
-    key_file: str | None = None
-    ssl_certfile: str | None = None
-    ssl_keyfile: str | None = None
+    body_limit: int = field(default=262_144, metadata=whole_number(1024))
+    header_limit: int = field(default=32_768, metadata=whole_number(1024))
+    body_timeout: Duration = field(default=10.0, metadata=DURATION)
+    header_timeout: Duration = field(default=10.0, metadata=DURATION)
+    access_log: bool = field(default=True, metadata=FLAG)
+    egress_routes: tuple[str, ...] = field(default=(), metadata=ROUTES)
+    key_file: str | None = field(default=None, metadata=FILE)
+    ssl_certfile: str | None = field(default=None, metadata=FILE)
+    ssl_keyfile: str | None = field(default=None, metadata=FILE)
     ssl_keyfile_password: str | None = field(default=None, repr=False)
     local: LocalSettings = field(default_factory=lambda: LocalSettings(retry_greylisted=0))
     day_offset: int = field(init=False, repr=False, compare=False)  # `day_turns_at` in seconds
 
     def __post_init__(self) -> None:
         """Check and parse every value."""
-        for name, low in WHOLE_NUMBERS:
-            check_at_least(getattr(self, name), low, name)
-        for name in DURATIONS:
-            object.__setattr__(self, name, parse_duration(getattr(self, name), name=name))
-        for name, (parse, hint) in PARSED.items():
-            object.__setattr__(self, name, parse_or_refuse(getattr(self, name), parse, name, hint))
+        for setting in fields(self):
+            if parse := setting.metadata.get("parse"):
+                value = parse(getattr(self, setting.name), setting.name)
+                object.__setattr__(self, setting.name, value)
         object.__setattr__(self, "day_offset", seconds_after_midnight(self.day_turns_at))
-        object.__setattr__(
-            self, "trusted_proxies", parse_networks(self.trusted_proxies, name="trusted_proxies")
-        )
         if self.ssl_certfile is None and (self.ssl_keyfile or self.ssl_keyfile_password):
             raise SettingsError(
                 "ssl_keyfile needs ssl_certfile: give the file of the certificate chain, too"
@@ -258,116 +358,6 @@ def iso_date(day: int) -> str:
 def seconds_after_midnight(time_of_day: str) -> int:
     hours, minutes = time_of_day.split(":")
     return int(hours) * 3600 + int(minutes) * 60
-
-
-def check_at_least(value: object, low: int, name: str) -> None:
-    """Raise unless the value is a whole number from `low`."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < low:
-        raise SettingsError(f"{name}={value!r}: give a whole number from {low}")
-
-
-def parse_or_refuse(
-    value: object, parse: Callable[[object], object], name: str, hint: str
-) -> object:
-    """The parsed value; a `SettingsError` that names the setting if it cannot be parsed."""
-    try:
-        return parse(value)
-    except (TypeError, ValueError) as exc:
-        shown = PASSWORD.sub("://***@", repr(value))
-        raise SettingsError(f"{name}={shown}: give {hint}") from exc
-
-
-def parse_store(value: object) -> str:
-    """A URL of SQLite or PostgreSQL; a store in memory is refused, since it would lose jobs."""
-    text = str(value)
-    if not STORE_URL.fullmatch(text) or ":memory:" in text or text.rstrip("/") == "sqlite:":
-        raise ValueError(text)
-    _ = urlsplit(text).port  # a password with "/" or "#" ends in a port that is not a number
-    return text
-
-
-def parse_time_of_day(value: object) -> str:
-    """A time of day, ``HH:MM``."""
-    if not isinstance(value, str) or not TIME_OF_DAY.fullmatch(value):
-        raise ValueError(value)
-    return value
-
-
-def parse_flag(value: object) -> bool:
-    """True or False; 0, 1 and text are refused."""
-    if not isinstance(value, bool):
-        raise TypeError(value)
-    return value
-
-
-def parse_rate(value: object) -> float:
-    """A finite number that is not negative."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-        raise ValueError(value)
-    return float(value)
-
-
-def parse_text(value: object) -> str | None:
-    """Text that is not empty, or None."""
-    if value is not None and not (isinstance(value, str | os.PathLike) and os.fspath(value)):
-        raise TypeError(value)
-    return None if value is None else str(value)
-
-
-def parse_routes(value: object) -> tuple[str, ...]:
-    """Entries ``owner=egress``, in lower case, each owner once."""
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        raise TypeError(value)
-    routes = tuple(str(each).strip().lower() for each in value)
-    if not all(map(ROUTE.fullmatch, routes)) or len(
-        {each.partition("=")[0] for each in routes}
-    ) < len(routes):
-        raise ValueError(value)
-    return routes
-
-
-def parse_backoff(value: object) -> tuple[float, ...]:
-    """Durations, as a list or as text separated by commas."""
-    parts = value.split(",") if isinstance(value, str) else value
-    if not isinstance(parts, list | tuple) or not parts:
-        raise TypeError(value)
-    return tuple(parse_duration(part, name="saturation_backoff") for part in parts)
-
-
-# Setting: its parser, and what the message says to give.
-PARSED: dict[str, tuple[Callable[[object], object], str]] = {
-    "store": (
-        parse_store,
-        "a URL such as 'sqlite:///jobs.db' or 'postgresql://user@host/database'; escape a password, as in 'a%2Fb'",
-    ),
-    "revision": (lambda value: Revision(str(value)), "'current' or 'earlier'"),
-    "when_saturated": (lambda value: WhenSaturated(str(value)), "'wait' or 'settle'"),
-    "day_turns_at": (parse_time_of_day, "a UTC time of day such as '00:00'"),
-    "check_costs_quota": (parse_flag, "True or False"),
-    "access_log": (parse_flag, "True or False"),
-    "rate_limit": (parse_rate, "a number from 0 (0: no limit)"),
-    "saturation_backoff": (parse_backoff, "durations such as ('15s', '1min')"),
-    "egress_routes": (parse_routes, "entries such as ('google.com=berlin',)"),
-    "key_file": (parse_text, "the path of a file"),
-    "ssl_certfile": (parse_text, "the path of a file"),
-    "ssl_keyfile": (parse_text, "the path of a file"),
-}
-WHOLE_NUMBERS = (
-    ("daily_limit", 0),
-    ("rate_burst", BULK_LIMIT),
-    ("queue_limit", 1),
-    ("concurrency", 1),
-    ("body_limit", 1024),
-    ("header_limit", 1024),
-)
-DURATIONS = (
-    "gather",
-    "check_timeout",
-    "job_timeout",
-    "result_retention",
-    "body_timeout",
-    "header_timeout",
-)
 
 
 PREFIX = "MAILVERDICT_"
