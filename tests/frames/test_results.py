@@ -88,3 +88,9 @@ def test_what_verify_never_writes_is_refused(make, column, cell):
 def test_a_table_that_was_not_verified_is_refused():
     with pytest.raises(mv.ColumnError):
         mv.summary(pa.table({"email": ["a@b.example"]}), "email")
+
+
+def test_times_that_are_all_missing_are_read_from_a_column_of_any_type():
+    out = mv.verify(["ada@example.org"], validation_type="regex", columns="all")
+    out = out.assign(email="ada@example.org", checked_at=float("nan"))
+    assert Results(out, "email", "")["checked_at"].to_pylist() == [None]

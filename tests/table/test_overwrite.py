@@ -168,6 +168,7 @@ class TestRoutes:
         ("status", ["active", None, None, None, None], "'active'"),
         ("details", ["called on Monday", None, None, None, None], "'called on Monday'"),
         ("role", ["manager", None, None, None, None], "'manager'"),
+        ("role", [["manager"], None, None, None, None], r"\['manager'\]"),
         ("free", [3, 4, None, None, None], "3"),
         ("error_message", [1, 2, 3, 4, 5], "1"),
         ("suggestion", ["call first", None, None, None, None], "'call first'"),

@@ -159,8 +159,11 @@ def repair_column(
         seen = observe_column(stripped)
     size = len(texts)
     well_formed = seen["well_formed"]
+    nothing = pa.nulls(size, pa.string())
+    is_false = pa.array(np.zeros(size, np.bool_))
 
-    # Nearly all rows are well-formed addresses in their canonical form, about which nothing is to be done.
+    # Nearly all rows are well-formed addresses in their canonical form, about which nothing is to
+    # be done.
     is_touched = pc.or_(pc.invert(well_formed), find_unusual(seen))
     if texts is not stripped:
         is_touched = pc.or_(is_touched, pc.not_equal(texts, stripped))
@@ -168,54 +171,55 @@ def repair_column(
 
     text = replace_where(stripped, is_touched, rows["text"])
     count = replace_where(well_formed.cast(pa.int32()), is_touched, rows["count"])
-    suggestion = replace_where(pa.nulls(size, pa.string()), is_touched, rows["suggestion"])
+    change = replace_where(empty_texts(size), is_touched, rows["change"])
+    is_unclear = replace_where(is_false, is_touched, rows["is_unclear"])
+    suggestion = replace_where(nothing, is_touched, rows["suggestion"])
     if suggests_domains:
         suggestion = pc.coalesce(suggest_domains_of(seen), suggestion)
-    nothing = pa.array(np.zeros(size, np.bool_))
-    return pa.record_batch(
-        {
-            "text": text,
-            "clean": texts_where(pc.equal(count, 1), text),
-            "suggestion": suggestion,
-            "change": replace_where(empty_texts(size), is_touched, rows["change"]),
-            "count": count,
-            "is_unclear": replace_where(nothing, is_touched, rows["is_unclear"]),
-        }
-    )
+    columns = {
+        "text": text,
+        "clean": texts_where(pc.equal(count, 1), text),
+        "suggestion": suggestion,
+        "change": change,
+        "count": count,
+        "is_unclear": is_unclear,
+    }
+    return pa.record_batch(columns)
 
 
 def repair_rows(texts: pa.StringArray, seen: pa.RecordBatch) -> pa.RecordBatch:
     """The same without `clean`, for rows about which something may be to be done."""
     stripped = seen["text"]
     well_formed = seen["well_formed"]
-    refused = pc.invert(well_formed)
+    size = len(texts)
 
     has_blanks = pc.and_(well_formed, pc.not_equal(texts, stripped))
-    change = pc.if_else(has_blanks, "blanks", empty_texts(len(texts)))
+    change = pc.if_else(has_blanks, "blanks", empty_texts(size))
     is_other = pc.not_equal(normal_forms(seen), stripped).fill_null(False)
     forms, names = canonical_forms(seen.filter(is_other))
+    names = join_names(change.filter(is_other), names)
     text = replace_where(stripped, is_other, forms)
-    change = replace_where(change, is_other, join_names(change.filter(is_other), names))
+    change = replace_where(change, is_other, names)
     plain = suggest_plain(stripped.filter(well_formed))
-    suggestion = replace_where(pa.nulls(len(texts), pa.string()), well_formed, plain)
+    suggestion = replace_where(pa.nulls(size, pa.string()), well_formed, plain)
 
     is_nobody = find_nobody(seen)
     text = pc.if_else(is_nobody, "", text)
     change = pc.if_else(is_nobody, "", change)
     count = pc.and_not(well_formed, is_nobody).cast(pa.int32())
+    is_unclear = pa.array(np.zeros(size, np.bool_))
 
+    refused = pc.invert(well_formed)
     cells = repair_cells(texts.filter(refused))
-    found = pc.coalesce(cells["clean"], stripped.filter(refused))
-    nothing = pa.array(np.zeros(len(texts), np.bool_))
-    return pa.record_batch(
-        {
-            "text": replace_where(text, refused, found),
-            "suggestion": replace_where(suggestion, refused, cells["suggestion"]),
-            "change": replace_where(change, refused, cells["change"]),
-            "count": replace_where(count, refused, cells["count"]),
-            "is_unclear": replace_where(nothing, refused, cells["is_unclear"]),
-        }
-    )
+    repaired = pc.coalesce(cells["clean"], stripped.filter(refused))
+    columns = {
+        "text": replace_where(text, refused, repaired),
+        "suggestion": replace_where(suggestion, refused, cells["suggestion"]),
+        "change": replace_where(change, refused, cells["change"]),
+        "count": replace_where(count, refused, cells["count"]),
+        "is_unclear": replace_where(is_unclear, refused, cells["is_unclear"]),
+    }
+    return pa.record_batch(columns)
 
 
 def without_repairs(
@@ -233,13 +237,14 @@ def without_repairs(
     needs_off = []
     for names in changes.dictionary.to_pylist():
         needs_off.append(not set(off).isdisjoint(names.split(";")))
-    mask = pa.array(needs_off, pa.bool_()).take(changes.indices)
-    kept = stripped.filter(mask)
-    clean = texts_where(observe_column(kept, lenient=True)["well_formed"], kept)
+    stays = pa.array(needs_off, pa.bool_()).take(changes.indices)
+    kept = stripped.filter(stays)
+    well_formed = observe_column(kept, lenient=True)["well_formed"]
+    clean = texts_where(well_formed, kept)
     columns = {name: repaired[name] for name in repaired.schema.names}
-    columns["text"] = replace_where(columns["text"], mask, kept)
-    columns["clean"] = replace_where(columns["clean"], mask, clean)
-    columns["change"] = replace_where(columns["change"], mask, empty_texts(len(kept)))
+    columns["text"] = replace_where(columns["text"], stays, kept)
+    columns["clean"] = replace_where(columns["clean"], stays, clean)
+    columns["change"] = replace_where(columns["change"], stays, empty_texts(len(kept)))
     return pa.record_batch(columns)
 
 
@@ -255,17 +260,24 @@ def empty_texts(size: int) -> pa.StringArray:
 def find_unusual(seen: pa.RecordBatch) -> pa.BooleanArray:
     """The accepted rows that may have another canonical form or a suggestion, or say that there is no address."""
     is_unusual = pc.or_(find_odd(seen), pc.invert(seen["as_written"]))
+    is_unusual = pc.or_(is_unusual, find_none_domains(seen))
+    return pc.and_(seen["well_formed"], is_unusual)
+
+
+def find_none_domains(seen: pa.RecordBatch) -> pa.BooleanArray:
+    """The rows with a domain that may stand for no domain."""
     domain = seen["domain"]
-    may_be_nobody = pc.match_substring_regex(domain.dictionary, NONE_DOMAIN).take(domain.indices)
-    return pc.and_(seen["well_formed"], pc.or_(is_unusual, may_be_nobody.fill_null(False)))
+    is_none = pc.match_substring_regex(domain.dictionary, NONE_DOMAIN)
+    return is_none.take(domain.indices).fill_null(False)
 
 
 def find_odd(seen: pa.RecordBatch) -> pa.BooleanArray:
     """The accepted rows that are not ASCII, have an unusual sign, or begin as hardly an address does."""
-    is_odd = one_array(pa.chunked_array(map_slices(find_odd_locals, seen["local"]), pa.bool_()))
+    slices = map_slices(find_odd_locals, seen["local"])
+    is_odd = one_array(pa.chunked_array(slices, pa.bool_()))
     display = seen["display"]
-    is_foreign = pc.invert(pc.string_is_ascii(display.dictionary)).take(display.indices)
-    return pc.or_(is_odd, is_foreign).fill_null(False)
+    is_foreign = pc.invert(pc.string_is_ascii(display.dictionary))
+    return pc.or_(is_odd, is_foreign.take(display.indices)).fill_null(False)
 
 
 def find_odd_locals(local: pa.StringArray) -> pa.BooleanArray:
@@ -279,13 +291,12 @@ def find_odd_locals(local: pa.StringArray) -> pa.BooleanArray:
 
 def find_nobody(seen: pa.RecordBatch) -> pa.BooleanArray:
     """The accepted rows whose address says itself that there is none, as none@none.com."""
-    domain = seen["domain"]
-    is_none = pc.match_substring_regex(domain.dictionary, NONE_DOMAIN)
-    found = is_none.take(domain.indices).fill_null(False)
-    if not found.true_count:
-        return found
-    says_none = [names_nobody(text) for text in seen["text"].filter(found).to_pylist()]
-    return replace_where(found, found, pa.array(says_none, pa.bool_()))
+    may_be = find_none_domains(seen)
+    if not may_be.true_count:
+        return may_be
+    texts = seen["text"].filter(may_be).to_pylist()
+    is_nobody = pa.array(map(names_nobody, texts), pa.bool_())
+    return replace_where(may_be, may_be, is_nobody)
 
 
 def canonical_forms(seen: pa.RecordBatch) -> tuple[pa.StringArray, pa.StringArray]:
@@ -295,14 +306,15 @@ def canonical_forms(seen: pa.RecordBatch) -> tuple[pa.StringArray, pa.StringArra
     local = pc.replace_substring_regex(written, "@.*$", "")
     forms = pc.binary_join_element_wise(local, domain.dictionary.take(domain.indices), "@")
     changes = pc.if_else(pc.not_equal(forms, written), "case", "")
-    others = pc.invert(pc.string_is_ascii(written))
-    if others.true_count:
-        texts = written.filter(others).to_pylist()
-        normal = normal_forms(seen.filter(others)).to_pylist()
-        canonical = list(map(canonical_form, texts, normal))
-        names = list(map(name_changes, texts, canonical))
-        forms = replace_where(forms, others, pa.array(canonical, pa.string()))
-        changes = replace_where(changes, others, pa.array(names, pa.string()))
+    is_foreign = pc.invert(pc.string_is_ascii(written))
+    if not is_foreign.true_count:
+        return forms, changes
+    texts = written.filter(is_foreign).to_pylist()
+    normal = normal_forms(seen.filter(is_foreign)).to_pylist()
+    canonical = list(map(canonical_form, texts, normal))
+    names = list(map(name_changes, texts, canonical))
+    forms = replace_where(forms, is_foreign, pa.array(canonical, pa.string()))
+    changes = replace_where(changes, is_foreign, pa.array(names, pa.string()))
     return forms, changes
 
 
@@ -310,7 +322,9 @@ def name_changes(written: str, address: str) -> str:
     """The repairs that made the canonical form of a well-formed address."""
     local, _, domain = written.rpartition("@")
     lowered = lower_domain(domain)
-    names = ["unicode"] if f"{local}@{lowered}" != address else []
+    names = []
+    if f"{local}@{lowered}" != address:
+        names.append("unicode")
     if unicodedata.normalize("NFC", lowered) != unicodedata.normalize("NFC", domain):
         names.append("case")
     return ";".join(names)
@@ -325,16 +339,17 @@ def join_names(first: pa.StringArray, second: pa.StringArray) -> pa.StringArray:
 def suggest_domains_of(seen: pa.RecordBatch) -> pa.StringArray:
     """The address with the domain that was probably meant; null where it is none."""
     domain = seen["domain"]
-    meant = pa.array(suggest_domains(domain.dictionary.to_pylist()), pa.string())
-    return pc.binary_join_element_wise(seen["local"], meant.take(domain.indices), "@")
+    suggested = suggest_domains(domain.dictionary.to_pylist())
+    meant = pa.array(suggested, pa.string()).take(domain.indices)
+    return pc.binary_join_element_wise(seen["local"], meant, "@")
 
 
 def suggest_plain(texts: pa.StringArray) -> pa.StringArray:
     """The address that was probably meant by each well-formed text with signs that hardly belong to it."""
-    suggestion = pa.nulls(len(texts), pa.string())
-    mask = pc.match_substring_regex(texts, MAY_BE_ODD)
-    plain = [guess_plain(text) for text in texts.filter(mask).to_pylist()]
-    return replace_where(suggestion, mask, pa.array(plain, pa.string()))
+    nothing = pa.nulls(len(texts), pa.string())
+    may_be_odd = pc.match_substring_regex(texts, MAY_BE_ODD)
+    plain = map(guess_plain, texts.filter(may_be_odd).to_pylist())
+    return replace_where(nothing, may_be_odd, pa.array(plain, pa.string()))
 
 
 # --- refused texts --------------------------------------------------------------------------------------------------
@@ -344,17 +359,23 @@ def repair_cells(texts: pa.StringArray) -> pa.RecordBatch:
     """What is found in each text that is not an address as it stands; in distinct ones with a sign of an address."""
     has_sign = pc.match_substring_regex(texts, SIGNS)
     distinct = texts_where(has_sign, texts).dictionary_encode()
-    # Cells of one form take the same way through the code: one after another they need three quarters of the time.
-    order = pc.sort_indices(pc.ascii_ltrim(distinct.dictionary, USUAL)).to_pylist()
+    # Cells of one form take the same way through the code: one after another they need three
+    # quarters of the time.
+    forms = pc.ascii_ltrim(distinct.dictionary, USUAL)
     written = distinct.dictionary.to_pylist()
     cells = [NOTHING] * len(written)
-    for row in order:
+    for row in pc.sort_indices(forms).to_pylist():
         cells[row] = repair_text(written[row])
-    clean = [cell.addresses[0] if len(cell.addresses) == 1 else None for cell in cells]
+    clean = []
+    changes = []
+    for cell in cells:
+        is_one = len(cell.addresses) == 1
+        clean.append(cell.addresses[0] if is_one else None)
+        changes.append(";".join(cell.changes))
     columns = {
         "clean": pa.array(clean, pa.string()),
-        "suggestion": pa.array([suggest_repaired(cell) for cell in cells], pa.string()),
-        "change": pa.array([";".join(cell.changes) for cell in cells], pa.string()),
+        "suggestion": pa.array(map(suggest_repaired, cells), pa.string()),
+        "change": pa.array(changes, pa.string()),
         "count": pa.array([len(cell.addresses) for cell in cells], pa.int32()),
         "is_unclear": pa.array([cell.is_unclear for cell in cells], pa.bool_()),
     }
@@ -380,9 +401,12 @@ def suggest_repaired(cell: RepairedCell) -> str | None:
     """The address that was probably meant, also by the one that was found."""
     if len(cell.addresses) != 1:
         return cell.suggestion
-    local, _, domain = cell.addresses[0].rpartition("@")
+    (address,) = cell.addresses
+    local, _, domain = address.rpartition("@")
     meant = suggest_domain(domain)
-    return f"{local}@{meant}" if meant else guess_plain(cell.addresses[0])
+    if meant:
+        return f"{local}@{meant}"
+    return guess_plain(address)
 
 
 DID_YOU_MEAN = "probably mistyped: did you mean "
@@ -394,14 +418,14 @@ def advise(text: str) -> tuple[str | None, str | None]:
     >>> advise("<ada@firm.com>")
     ('clean', 'would be ada@firm.com after cleaning')
     """
-    found = repair_text(text)
-    if len(found.addresses) > 1:
-        return "explode", f"holds {len(found.addresses)} addresses: give each a row of its own"
-    if found.addresses:
-        return "clean", f"would be {found.addresses[0]} after cleaning"
-    if found.suggestion is not None:
-        return "typo", f"{DID_YOU_MEAN}{found.suggestion}?"
-    if found.is_unclear:
+    cell = repair_text(text)
+    if len(cell.addresses) > 1:
+        return "explode", f"holds {len(cell.addresses)} addresses: give each a row of its own"
+    if cell.addresses:
+        return "clean", f"would be {cell.addresses[0]} after cleaning"
+    if cell.suggestion is not None:
+        return "typo", f"{DID_YOU_MEAN}{cell.suggestion}?"
+    if cell.is_unclear:
         return "unclear", "may hold an address, but not with certainty: correct it by hand"
     return None, None
 
@@ -409,15 +433,15 @@ def advise(text: str) -> tuple[str | None, str | None]:
 def split_address(series: pd.Series[Any]) -> pd.DataFrame:
     """Local part and lower-case domain of each cell, NA where there is no ``@``."""
     distinct = read_texts(series).dictionary_encode()
-    parts = [text.rpartition("@") for text in distinct.dictionary.to_pylist()]
-    columns = {
-        "local": [local if at else None for local, at, _ in parts],
-        "domain": [lower_domain(domain) if at else None for _, at, domain in parts],
-    }
-    taken = {
-        name: to_string(pa.chunked_array([pa.array(values, pa.string()).take(distinct.indices)]))
-        for name, values in columns.items()
-    }
+    columns: dict[str, list[str | None]] = {"local": [], "domain": []}
+    for text in distinct.dictionary.to_pylist():
+        local, sign, domain = text.rpartition("@")
+        columns["local"].append(local if sign else None)
+        columns["domain"].append(lower_domain(domain) if sign else None)
+    taken = {}
+    for name, values in columns.items():
+        rows = pa.array(values, pa.string()).take(distinct.indices)
+        taken[name] = to_string(pa.chunked_array([rows]))
     return pd.DataFrame(taken, index=series.index)
 
 
@@ -428,6 +452,10 @@ def show_blanks(text: str) -> str:
     ('␣Ada <ada@firm.com>␣', 'a␣b␣')
     """
     inner = text.strip()
-    at = text.find(inner)
-    marked = ["␣" if c != " " and unicodedata.category(c) in INVISIBLE else c for c in inner]
-    return "".join(["␣" * at, *marked, "␣" * (len(text) - at - len(inner))])
+    before = text.find(inner)
+    after = len(text) - before - len(inner)
+    characters = []
+    for character in inner:
+        is_invisible = character != " " and unicodedata.category(character) in INVISIBLE
+        characters.append("␣" if is_invisible else character)
+    return "␣" * before + "".join(characters) + "␣" * after

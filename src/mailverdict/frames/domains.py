@@ -1,4 +1,4 @@
-"""`lookup_domains`: what the DNS and the lists say about each distinct domain of a column, as a table of its own.
+"""`lookup_domains`: what the DNS and the lists say about each domain of a column, as a table.
 
     column: ada@gmail.com, bo@gone.example, eve@gmail.com, nobody
 
@@ -6,7 +6,8 @@
     gmail.com     2     mx        gmail-smtp-in.google...  true
     gone.example  1     nxdomain                           false
 
-The cells are read and repaired as by `verify`; of their addresses only the domains are asked about, each once.
+The cells are read and repaired as by `verify`; of their addresses only the domains are asked about,
+each once.
 """
 
 from __future__ import annotations

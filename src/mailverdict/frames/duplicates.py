@@ -1,7 +1,14 @@
 """Rows of a column that reach the same mailbox: `duplicates`.
 
 Cells are cleaned first. The rules of `checks.lists.mailboxes` then say which mailbox each address reaches; all that
-follows compares mailboxes.
+follows compares mailboxes:
+
+    row  email                      identity       duplicate_of  copies
+    0    Ada <a.da@gmail.com>       ada@gmail.com                2
+    1    ada+shop@googlemail.com    ada@gmail.com  0             2
+    2    nobody
+
+`SentMailboxes` does the same for a table that comes in pieces, by a hash of each mailbox.
 """
 
 from __future__ import annotations
@@ -28,7 +35,8 @@ from .clean import repair_column
 def read_mailboxes(texts: pa.StringArray) -> Mailboxes:
     """Clean the distinct texts of a column and find the mailbox of each; none where a cell has several addresses."""
     distinct = texts.dictionary_encode()
-    return find_mailboxes(repair_column(distinct.dictionary)["clean"]).take(distinct.indices)
+    repaired = repair_column(distinct.dictionary)
+    return find_mailboxes(repaired["clean"]).take(distinct.indices)
 
 
 @overload
@@ -95,9 +103,8 @@ def duplicates(data: Any, column: Hashable | None = None, *, prefix: str | None 
     names = name_columns(table, prefix, DUPLICATE_COLUMNS)
     texts = read_cells(table.values(), longest=MAX_CELL)["text"]
     warn_user(describe_no_address(texts, column))
-    return table.attach(
-        compare_mailboxes(read_mailboxes(texts).names), names, DUPLICATE_COLUMNS, {}
-    )
+    compared = compare_mailboxes(read_mailboxes(texts).names)
+    return table.attach(compared, names, DUPLICATE_COLUMNS, {})
 
 
 def compare_mailboxes(
@@ -111,20 +118,21 @@ def compare_mailboxes(
     has_none = codes.is_null().to_numpy(zero_copy_only=False)
     group = codes.fill_null(0).to_numpy()
     rows = np.arange(len(group))
-    first = np.zeros(int(group.max(initial=0)) + 1, np.int64)
+    first = np.zeros(int(group.max(initial=0)) + 1, np.int64)  # the first row of each mailbox
     filled = rows[~has_none][::-1]  # of rows with the same code the last assignment stays
     first[group[filled]] = filled
     if passed_over is not None:
         preferred = filled[~passed_over[filled]]
         first[group[preferred]] = preferred
     copies = np.bincount(group[~has_none], minlength=len(first))
-    return pa.table(
-        {
-            "identity": mailboxes,
-            "duplicate_of": pa.array(first[group], mask=has_none | (first[group] == rows)),
-            "copies": pa.array(copies[group], mask=has_none),
-        }
-    )
+    first_of_row = first[group]
+    is_first = first_of_row == rows
+    columns = {
+        "identity": mailboxes,
+        "duplicate_of": pa.array(first_of_row, mask=has_none | is_first),
+        "copies": pa.array(copies[group], mask=has_none),
+    }
+    return pa.table(columns)
 
 
 class SentMailboxes:
@@ -145,15 +153,16 @@ class SentMailboxes:
         The mailbox is null in rows that are not sent.
         """
         coded = mailboxes.dictionary_encode()
+        names = coded.dictionary.to_numpy(zero_copy_only=False)
         codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         numbers = self.size + 1 + np.arange(len(codes))
         self.size += len(codes)
-        if not len(coded.dictionary):
+        if not len(names):
             return np.zeros(len(codes), np.int64)
-        first = np.empty(len(coded.dictionary) + 1, np.int64)
+        first = np.empty(len(names) + 1, np.int64)  # the last one is of rows without a mailbox
         first[codes[::-1]] = numbers[::-1]  # of rows with the same code the last assignment stays
         first = first[:-1]
-        hashes = pd.util.hash_array(coded.dictionary.to_numpy(zero_copy_only=False))
+        hashes = pd.util.hash_array(names)
         places = np.searchsorted(self.hashes, hashes)
         is_known = np.zeros(len(hashes), np.bool_)
         if len(self.hashes):
@@ -166,13 +175,15 @@ class SentMailboxes:
 
     def has(self, mailboxes: pa.StringArray) -> npt.NDArray[np.bool_]:
         """Which mailboxes get a mail; null is none."""
-        hashes = pd.util.hash_array(mailboxes.fill_null("").to_numpy(zero_copy_only=False))
-        is_there = to_bools(mailboxes.is_valid())
-        return np.isin(hashes, self.hashes) & is_there
+        names = mailboxes.fill_null("").to_numpy(zero_copy_only=False)
+        is_known = np.isin(pd.util.hash_array(names), self.hashes)
+        return is_known & to_bools(mailboxes.is_valid())
 
     def add(self, hashes: npt.NDArray[np.uint64], rows: npt.NDArray[np.int64]) -> None:
         """Keep new mailboxes, in the order of their hashes."""
         order = np.argsort(hashes)
-        places = np.searchsorted(self.hashes, hashes[order])
-        self.hashes = np.insert(self.hashes, places, hashes[order])
-        self.rows = np.insert(self.rows, places, rows[order])
+        hashes = hashes[order]
+        rows = rows[order]
+        places = np.searchsorted(self.hashes, hashes)
+        self.hashes = np.insert(self.hashes, places, hashes)
+        self.rows = np.insert(self.rows, places, rows)

@@ -148,7 +148,7 @@ def find_several(texts: pa.StringArray) -> dict[int, tuple[str, ...]]:
 
 
 def split_text(text: str) -> tuple[str, ...]:
-    """The addresses of a text; beside several also what is not one, and to each the remark of the text.
+    """The addresses of a text; beside several also what is not one, each with the text's remark.
 
     >>> split_text("a@b.de, c@d.de (do not contact)")
     ('a@b.de (do not contact)', 'c@d.de (do not contact)')

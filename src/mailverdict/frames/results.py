@@ -1,9 +1,10 @@
-"""The result columns of a verified frame or file of any kind, as Arrow arrays by their names without prefix.
+"""The result columns of a verified frame or file, as Arrow arrays by their names without prefix.
 
-A file may have made texts of all of them; `Results` gives each back with the type that `verify` wrote:
+A file may have made texts of all of them; `Results` gives each back with the type that `verify`
+wrote:
 
     column in a CSV  cells               rows["role"], rows.why ...
-    email            Ada@WEB.de, ...     addresses: Ada@web.de, or what was cleaned before it was verified
+    email            Ada@WEB.de, ...     addresses: Ada@web.de, or what was cleaned before
     email_verdict    "valid", ""         verdict: valid, null
     email_role       "True", "1", ""     role: true, true, null
     email_details    (no email_why)      why: the reason, as earlier releases wrote it

@@ -1,12 +1,12 @@
 """Rows that are on a list of people who must not be mailed: `suppress`.
 
-`SuppressionList` reads the list, whatever it is in: a file, a column, a frame, bounces, or columns of the table itself
-that say no (`where`). Addresses are compared by mailbox, as in `duplicates`.
+`SuppressionList` reads the list, whatever it is in: a file, a column, a frame, bounces, or columns
+of the table itself that say no (`where`). Addresses are compared by mailbox, as in `duplicates`.
 
     the list                       becomes
     A.da+shop@googlemail.com       the mailbox ada@gmail.com
     *@firm.example                 the domain firm.example, and all below it
-    10.5.2026                      an entry that is neither; it suppresses nothing, and is warned about
+    10.5.2026                      an entry that is neither; it suppresses nothing, with a warning
 """
 
 from __future__ import annotations
@@ -355,7 +355,7 @@ class SuppressionList:
 
 
 def read_entries(text: str) -> Sequence[str]:
-    """The domains and addresses that an entry names, each between blanks or signs; else those found in the whole.
+    """The domains and addresses between the blanks and signs of an entry, else those found in it.
 
     >>> read_entries("firm.example, ada@shop.example"), read_entries("call Ada")
     (['firm.example', 'ada@shop.example'], ())

@@ -50,12 +50,15 @@ def read_file(
     if kind_of_file(path) == "events":
         finder = find_results(path, kind_of)
         rows = finder.results or finder.others
-        names = tuple(dict.fromkeys(name for row in rows for name in row))
-        if rows and not is_ours(names):
+        names: dict[str, None] = {}  # in order
+        for row in rows:
+            names.update(dict.fromkeys(row))
+        if rows and not is_ours(tuple(names)):
             warn_user(*finder.remarks(path))
-            columns = {
-                name: pa.array([row.get(name) for row in rows], pa.string()) for name in names
-            }
+            columns = {}
+            for name in names:
+                cells = [row.get(name) for row in rows]
+                columns[name] = pa.array(cells, pa.string())
             return pa.table(columns)
     with open_table(path, options) as table:
         rows_of_table = pa.concat_tables(table.pieces())
@@ -99,21 +102,27 @@ class ResultFinder:
 
     def add(self, document: Any) -> None:
         """Add the results of a document."""
-        found = list(self.results_in(document))
-        self.results += found
-        self.left += not found
+        results = list(self.results_in(document))
+        self.results += results
+        if not results:
+            self.left += 1
         if self.results:
             return
-        for item in document if isinstance(document, list) else [document]:
+        items = document if isinstance(document, list) else [document]
+        for item in items:
             rows = rows_with_address(item)
             self.others += rows
-            self.without_address += not rows
+            if not rows:
+                self.without_address += 1
 
     def remarks(self, path: Path) -> Iterator[str]:
         """What is left out, for the user."""
         if self.unread:
-            shown = "; ".join(self.problems) + ("; ..." if self.unread > len(self.problems) else "")
-            yield f"{path}: {count_of(self.unread, 'line')} could not be read: {shown}"
+            shown = list(self.problems)
+            if self.unread > len(shown):
+                shown.append("...")
+            lines = count_of(self.unread, "line")
+            yield f"{path}: {lines} could not be read: {'; '.join(shown)}"
         if self.results and self.left:
             objects = count_of(self.left, "object")
             whole = self.left + len(self.results)
@@ -127,29 +136,34 @@ class ResultFinder:
             return
         if isinstance(value, dict):
             row = row_of(value)
-            if kind := self.kind_of(tuple(row)):
+            kind = self.kind_of(tuple(row))
+            if kind:
                 self.kinds[kind] = None
                 yield row
                 return
             for child in value.values():
                 yield from self.results_in(child, depth + 1)
         elif isinstance(value, list):
-            found = [list(self.results_in(item, depth + 1)) for item in value]
-            if any(found):
-                self.left += found.count([])
-            for rows in found:
-                yield from rows
+            results_of_items = [list(self.results_in(item, depth + 1)) for item in value]
+            if any(results_of_items):
+                self.left += results_of_items.count([])
+            for results in results_of_items:
+                yield from results
 
 
 def rows_with_address(value: Any, depth: int = 0) -> list[Row]:
     """The objects that have an address in them; of an object with a list of such objects, those."""
     if depth > MAX_DEPTH or not isinstance(value, dict | list):
         return []
+    rows: list[Row] = []
     if isinstance(value, list):
-        return [row for item in value for row in rows_with_address(item, depth + 1)]
+        for item in value:
+            rows += rows_with_address(item, depth + 1)
+        return rows
     for child in lists_in(value):
-        if inner := rows_with_address(child, depth + 1):
-            return inner
+        rows = rows_with_address(child, depth + 1)
+        if rows:
+            return rows
     row = row_of(value)
     has_address = any(cell and "@" in cell for cell in row.values())
     return [row] if has_address else []
@@ -170,11 +184,10 @@ def row_of(value: Mapping[str, Any], lead: str = "", depth: int = 0) -> dict[str
     for name, member in value.items():
         if len(row) > MAX_MEMBERS:
             break
-        if isinstance(member, dict):
-            if depth < MAX_DEPTH:
-                row |= row_of(member, f"{lead}{name}.", depth + 1)
-        else:
+        if not isinstance(member, dict):
             row[f"{lead}{name}"] = cell_of(member)
+        elif depth < MAX_DEPTH:
+            row |= row_of(member, f"{lead}{name}.", depth + 1)
     return row
 
 

@@ -51,12 +51,10 @@ def judge_rows(
     size: int,
 ) -> tuple[list[Answer], npt.NDArray[Any]]:
     """The answers of distinct cells, and for each row which it has."""
-    cells = pd.DataFrame(
-        {name: values.to_pylist() for name, values in columns.items()}, range(size), dtype=object
-    )
-    codes: npt.NDArray[Any] = (
-        cells.groupby(list(cells), dropna=False, sort=False).ngroup().to_numpy(copy=True)
-    )
+    lists = {name: values.to_pylist() for name, values in columns.items()}
+    cells = pd.DataFrame(lists, range(size), dtype=object)
+    groups = cells.groupby(list(cells), dropna=False, sort=False)
+    codes: npt.NDArray[Any] = groups.ngroup().to_numpy(copy=True)
     answers = []
     for row in cells.drop_duplicates().to_dict("records"):
         filled = {str(name): cell for name, cell in row.items() if cell is not None}
@@ -76,31 +74,56 @@ def judge_row(
     """
     words = {}
     for name, cell in cells.items():
-        pieces = re.split("[,;]", cell) if len(cell) <= LONGEST_CELL else [cell[:LONGEST_CELL]]
-        if found := frozenset(map(word_of, pieces)) - {""}:
-            words[name] = found  # others are signs alone, as `-`
+        written = words_in(cell)
+        if written:
+            words[name] = written
     unknown = ""
     meaning = given_meaning(cells, words, outcomes)
     if meaning is None:
         unknown = unknown_word(layout, cells, words)
-        meaning = next((result for row, result in layout.rows if fits(row, words)), None)
-    if "status" not in words and meaning is None and not unknown:
+        meaning = meaning_of(layout, words)
+    is_unchecked = meaning == SKIP or (meaning is None and "status" not in words)
+    if is_unchecked and not unknown:
         return Answer(Status.PENDING)
-    if meaning == SKIP and not unknown:
-        return Answer(Status.PENDING)
-    is_reason = meaning is not None and not unknown and meaning not in tuple(Verdict)
-    named = [Reason(word) for word in meaning.split()] if meaning and is_reason else []
-    flags = {name: True if name in named else truth_of(words.get(name)) for name in FLAGS}
+
+    named: list[Reason] = []
+    if meaning is not None and not unknown and meaning not in tuple(Verdict):
+        named += map(Reason, meaning.split())
+    flags: dict[str, bool | None] = {}
+    for name in FLAGS:
+        flags[name] = True if name in named else truth_of(words.get(name))
     raised = [Reason(name) for name in FLAGS if flags[name] and name != "free"]
     reasons = order_reasons([*named, *raised])
-    own = own_word(unknown or shown_word(cells, words))
+
+    service_word = own_word(unknown or shown_word(cells, words))
+    with_own = ";".join([service_word, *reasons])
     if unknown or meaning in (None, Verdict.UNKNOWN):
-        return Answer(Status.DONE, Verdict.UNKNOWN, ";".join([own, *reasons]), flags, unknown)
+        return Answer(Status.DONE, Verdict.UNKNOWN, with_own, flags, unknown)
     if meaning == Verdict.INVALID:
-        return Answer(Status.DONE, Verdict.INVALID, ";".join([own, *reasons]), flags)
+        return Answer(Status.DONE, Verdict.INVALID, with_own, flags)
     if meaning == Verdict.RISKY:
-        return Answer(Status.DONE, Verdict.RISKY, ";".join(reasons or [own]), flags)
+        return Answer(Status.DONE, Verdict.RISKY, ";".join(reasons) or service_word, flags)
     return Answer(Status.DONE, verdict_of(reasons), ";".join(reasons), flags)
+
+
+def words_in(cell: str) -> frozenset[str]:
+    """The words of a cell, which may be several; none if it has signs alone, as ``-``.
+
+    >>> sorted(words_in("Catch-All; role")), words_in("-")
+    (['catchall', 'role'], frozenset())
+    """
+    pieces = [cell[:LONGEST_CELL]]
+    if len(cell) <= LONGEST_CELL:
+        pieces = re.split("[,;]", cell)
+    return frozenset(map(word_of, pieces)) - {""}
+
+
+def meaning_of(layout: VerifierLayout, words: Mapping[str, frozenset[str]]) -> str | None:
+    """What the first row of the table that fits says; None if none fits."""
+    for conditions, meaning in layout.rows:
+        if fits(conditions, words):
+            return meaning
+    return None
 
 
 def given_meaning(
@@ -108,10 +131,11 @@ def given_meaning(
 ) -> str | None:
     """What the caller says that a word of the row means; one of the reason counts first."""
     for name in reversed(WORDS):
-        if name in words:
-            for word in (word_of(cells[name]), *sorted(words[name])):
-                if word in outcomes:
-                    return outcomes[word]
+        if name not in words:
+            continue
+        for word in (word_of(cells[name]), *sorted(words[name])):
+            if word in outcomes:
+                return outcomes[word]
     return None
 
 
@@ -128,19 +152,22 @@ def unknown_word(
 
 def shown_word(cells: Mapping[str, str], words: Mapping[str, frozenset[str]]) -> str:
     """The service's word that becomes a reason."""
-    return next((cells[name] for name in ("shown", "reason", "status") if name in words), "")
+    for name in ("shown", "reason", "status"):
+        if name in words:
+            return cells[name]
+    return ""
 
 
 def fits(conditions: Mapping[str, Condition], words: Mapping[str, frozenset[str]]) -> bool:
     """Whether the words of a row's cells are those of a row of the table."""
     for name, wanted in conditions.items():
-        found = words.get(name, frozenset())
+        written = words.get(name, frozenset())
         if isinstance(wanted, bool):
-            is_met = truth_of(found) is wanted
+            is_met = truth_of(written) is wanted
         elif wanted == ANYTHING:
-            is_met = bool(found)
+            is_met = bool(written)
         else:
-            is_met = not wanted.isdisjoint(found)
+            is_met = not wanted.isdisjoint(written)
         if not is_met:
             return False
     return True
@@ -148,7 +175,9 @@ def fits(conditions: Mapping[str, Condition], words: Mapping[str, frozenset[str]
 
 def truth_of(words: Collection[str] | None) -> bool | None:
     """A flag; None if the cell is empty or says something else, as ``unknown``."""
-    return TRUTH.get(next(iter(words))) if words else None
+    if not words:
+        return None
+    return TRUTH.get(next(iter(words)))
 
 
 def word_of(text: str) -> str:
@@ -183,15 +212,18 @@ def check_words(
             counts[answer.unknown] += number
     if not counts:
         return
-    words = [repr(printable_text(word, LONGEST_WORD)) for word, _ in counts.most_common()]
+    words = []
+    counted = []
+    for word, number in counts.most_common():
+        shown = repr(printable_text(word, LONGEST_WORD))
+        words.append(shown)
+        counted.append(f"{shown} ({number:,})")
     hint = f"say what a word means, as outcomes={{{words[0]}: ...}} or --map WORD=..."
     if not any(answer.verdict and not answer.unknown for answer in answers):
         raise InputError(
             f"{place} has the columns of {layout.service}, but none of its words: it has "
             f"{first_of(words, SHOWN)}; {hint}"
         )
-    ordered = zip(words, counts.most_common(), strict=True)
-    counted = [f"{word} ({number:,})" for word, (_, number) in ordered]
     rows = count_of(counts.total(), "row has", "rows have")
     warn_user(
         f"{place}: {rows} words of {layout.service} that are not known, and stay unknown: "

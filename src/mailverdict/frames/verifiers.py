@@ -5,11 +5,12 @@ or the names of its columns choose a layout of `verifiers.toml`. Each distinct c
 cells that the layout reads is judged once, and the rows take their answers by code. A frame that
 `verify` wrote has its verdicts already.
 
-    E-Mail           ZB Status  ZB Sub Status               email            verdict  why           source
-    ada@firm.com     valid                                  ada@firm.com     valid                  ZeroBounce
-    <bo@firm.com>    invalid    mailbox_quota_exceeded      bo@firm.com      unknown  mailbox_full  ZeroBounce
+    E-Mail         ZB Status  ZB Sub Status           email         verdict  why
+    ada@firm.com   valid                              ada@firm.com  valid
+    <bo@firm.com>  invalid    mailbox_quota_exceeded  bo@firm.com   unknown  mailbox_full
 
-`KnownAnswers` is what remains of them for a run of `verify`: the addresses that are valid or invalid, each once.
+`KnownAnswers` is what remains of them for a run of `verify`: the addresses that are valid or
+invalid, each once.
 """
 
 from __future__ import annotations

@@ -73,13 +73,14 @@ def observe_domains(
     """The flags of each domain, and in `meant` the domain that was probably meant; null where not wanted."""
     names = domains.to_pylist()
     columns = {"domain": domains}
-    flags = None
+    for name in FLAGS:
+        columns[name] = pa.nulls(len(names), pa.bool_())
     if not frozenset(FLAGS).isdisjoint(wanted):
         flags = lists.domain_flags(names)
-    for name in FLAGS:
-        columns[name] = pa.nulls(len(names), pa.bool_()) if flags is None else flags[name]
-    meant = suggest_domains(names) if "suggestion" in wanted else [None] * len(names)
-    columns["meant"] = pa.array(meant, pa.string())
+        columns.update({name: flags[name] for name in FLAGS})
+    columns["meant"] = pa.nulls(len(names), pa.string())
+    if "suggestion" in wanted:
+        columns["meant"] = pa.array(suggest_domains(names), pa.string())
     return pa.record_batch(columns)
 
 
@@ -155,12 +156,13 @@ class ObservedBatch:
         size = len(rows)
         decisions = [settle(validation_type, seen) for seen in evidence]
         metadata = [self.metadata_text(seen) for seen in evidence]
+        moment = pa.scalar(checked_at, SCHEMA.field("checked_at").type)
         columns = {
             "email": rows["text"],
             "status": constant(Status.DONE, size),
             "validation_type": constant(validation_type, size),
             "source": constant(SOURCE_LOCAL, size),
-            "checked_at": pa.repeat(pa.scalar(checked_at, SCHEMA.field("checked_at").type), size),
+            "checked_at": pa.repeat(moment, size),
             "metadata": by_code(metadata, codes),
             **decision_columns(decisions, codes),
             **self.flags_of(rows),
@@ -174,7 +176,9 @@ class ObservedBatch:
 
     def metadata_text(self, evidence: Evidence) -> str:
         """The `metadata` of rows, as JSON."""
-        return dump_json({**evidence_metadata(evidence), "lists": self.lists_version})
+        metadata = evidence_metadata(evidence)
+        metadata["lists"] = self.lists_version
+        return dump_json(metadata)
 
     def flags_of(self, rows: pa.RecordBatch) -> dict[str, pa.Array]:
         """Flags and suggestion of some rows; null for a malformed address."""
@@ -232,14 +236,16 @@ def decision_columns(decisions: Sequence[Decision], codes: Codes) -> dict[str, p
     """The columns that a decision fills."""
     columns = {}
     for name, encode in JUDGED_COLUMNS.items():
-        columns[name] = by_code([encode(decision) for decision in decisions], codes)
+        columns[name] = by_code(list(map(encode, decisions)), codes)
     return columns
 
 
 def by_code(values: Sequence[str | None], codes: Codes) -> pa.DictionaryArray:
     """A dictionary-encoded column: row i has ``values[codes[i]]``."""
-    texts = pa.array([None if value is None else str(value) for value in values], pa.string())
-    distinct = texts.dictionary_encode()
+    texts = []
+    for value in values:
+        texts.append(None if value is None else str(value))
+    distinct = pa.array(texts, pa.string()).dictionary_encode()
     indices = distinct.indices.take(pa.array(codes))
     return pa.DictionaryArray.from_arrays(indices, distinct.dictionary)
 

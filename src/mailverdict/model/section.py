@@ -2,7 +2,8 @@
 
     Section("What to do", (("Action", "badge"), ("Rows", "number")), [("send", 71), ("drop", 29)])
 
-On a page a badge is coloured, and a number has its thousands set apart; in a workbook both are cells.
+On a page a badge is coloured, and a number has its thousands set apart; in a workbook both are
+cells.
 """
 
 from __future__ import annotations

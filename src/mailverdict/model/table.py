@@ -3,12 +3,12 @@
 Repeating texts are dictionary-encoded, so that a million `regex` rows are a few arrays and not a
 million objects. `reasons` is one text, joined by ``;`` in order of precedence.
 
-    email         status  result  reasons        role   errors                                    checked_at ...
-    ada@firm.com  done    valid                  false                                            2026-05-01 ...
-    ada@firm      done    invalid syntax_error          [{"code":"REGEX","message":"There is..."}]  2026-05-01 ...
+    email         status  result   reasons       role   errors                     ...
+    ada@firm.com  done    valid                  false
+    ada@firm      done    invalid  syntax_error         [{"code":"REGEX", ...}]
 
-`row_of` makes a row of a `Verification`, and `verification_of` a `Verification` of a row; `complete_table` makes a table
-of columns.
+`row_of` makes a row of a `Verification`, and `verification_of` a `Verification` of a row;
+`complete_table` makes a table of columns.
 """
 
 from __future__ import annotations

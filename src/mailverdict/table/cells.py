@@ -38,6 +38,14 @@ LOOK = 10_000  # rows that are looked at before all are
 MISSING_TEXTS = pa.array(sorted(MISSING))
 # In octets, with two signs on each side.
 LONGEST_MISSING = max(len(text.encode()) for text in MISSING) + 4
+TEXT_KINDS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+LIST_KINDS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+OCTET_KINDS = (
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_fixed_size_binary,
+    pa.types.is_binary_view,
+)
 SEQUENCES = (
     list,
     tuple,
@@ -78,7 +86,8 @@ def read_cells(
     stripped = drop_missing_words(cut_long(strip_texts(written), longest))
     text = written
     if stripped is not written:
-        is_kept = pc.and_(pc.less(pc.binary_length(written), longest), is_filled(stripped))
+        is_short = pc.less(pc.binary_length(written), longest)
+        is_kept = pc.and_(is_short, is_filled(stripped))
         text = pc.if_else(is_kept, written, stripped)
     return pa.record_batch({"text": text, "stripped": stripped})
 
@@ -100,7 +109,7 @@ def to_array(values: Any) -> pa.Array:
 
 
 def distinct_values(cells: Any) -> pa.Array:
-    """The distinct values of a column without nulls; all values of a type that Arrow cannot compare, as of lists."""
+    """The distinct values of a column without nulls; all of a type that Arrow cannot compare."""
     values = to_array(cells)
     with contextlib.suppress(pa.ArrowNotImplementedError):
         values = values.unique()
@@ -125,30 +134,37 @@ def is_filled(texts: pa.StringArray) -> pa.BooleanArray:
 def where_filled(texts: pa.StringArray, values: pa.StringArray) -> pa.StringArray:
     """Values beside texts; null beside empty ones."""
     filled = is_filled(texts)
-    return texts_where(filled, values) if filled.false_count else values
+    if not filled.false_count:
+        return values
+    return texts_where(filled, values)
 
 
 def strip_texts(texts: pa.StringArray) -> pa.StringArray:
     """The texts without the blanks around them; the same array if there are none."""
     stripped = pc.utf8_trim_whitespace(texts)
-    return texts if stripped.equals(texts) else stripped
+    if stripped.equals(texts):
+        return texts
+    return stripped
 
 
 def cut_long(texts: pa.StringArray, longest: int = LONGEST_TEXT) -> pa.StringArray:
     """The texts, longer ones cut after `longest` characters."""
     most = pc.max(pc.binary_length(texts)).as_py() or 0
-    return pc.utf8_slice_codeunits(texts, 0, longest) if most > longest else texts
+    if most <= longest:
+        return texts
+    return pc.utf8_slice_codeunits(texts, 0, longest)
 
 
 def drop_missing_words(stripped: pa.StringArray) -> pa.StringArray:
     """The texts; those that stand for a missing value are empty."""
     is_short = pc.less_equal(pc.binary_length(stripped), LONGEST_MISSING)
-    words = pc.utf8_trim(pc.utf8_lower(stripped.filter(is_short)), SIGNS_AROUND)
+    short = stripped.filter(is_short)
+    words = pc.utf8_trim(pc.utf8_lower(short), SIGNS_AROUND)
     is_missing_word = pc.is_in(words, value_set=MISSING_TEXTS)
     if not is_missing_word.true_count:
         return stripped
-    shown = texts_where(pc.invert(is_missing_word), stripped.filter(is_short)).fill_null("")
-    return pc.replace_with_mask(stripped, is_short, shown)
+    kept = texts_where(pc.invert(is_missing_word), short).fill_null("")
+    return pc.replace_with_mask(stripped, is_short, kept)
 
 
 def join_texts(columns: Sequence[pa.StringArray]) -> pa.StringArray:
@@ -179,9 +195,11 @@ def to_string_array(array: pa.Array | pa.ChunkedArray) -> pa.StringArray:
     if array.nbytes > LARGEST_COLUMN // 2:
         whole = pc.utf8_trim_whitespace(array.cast(pa.large_string()))
         array = pc.utf8_slice_codeunits(whole, 0, LONGEST_TEXT)
-        if (pc.sum(pc.binary_length(array)).as_py() or 0) > LARGEST_COLUMN:
+        octets = pc.sum(pc.binary_length(array)).as_py() or 0
+        if octets > LARGEST_COLUMN:
             raise InputError(
-                "the column holds more than 2 GiB of text; verify it in pieces, as df.iloc[:10_000_000]"
+                "the column holds more than 2 GiB of text; "
+                "verify it in pieces, as df.iloc[:10_000_000]"
             )
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
@@ -239,8 +257,7 @@ def from_arrow(array: pa.Array | pa.ChunkedArray) -> pa.StringArray:
 def decode(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """The array without a dictionary, run-end encoding, extension type or views around its values."""
     if isinstance(array.type, pa.BaseExtensionType):
-        chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
-        storage = [chunk.storage for chunk in chunks]
+        storage = [chunk.storage for chunk in chunks_of(array)]
         return decode(pa.chunked_array(storage, array.type.storage_type))
     if pa.types.is_dictionary(array.type):
         return decode(array.cast(array.type.value_type))
@@ -253,14 +270,19 @@ def decode(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     return array
 
 
+def chunks_of(array: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
+    if isinstance(array, pa.ChunkedArray):
+        return list(array.chunks)
+    return [array]
+
+
 def decode_octets(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """Octets as text, whose encoding is not checked; cells of a fixed size without the zeros that fill them up."""
     texts = []
-    for chunk in array.chunks if isinstance(array, pa.ChunkedArray) else [array]:
+    for chunk in chunks_of(array):
         octets = chunk.cast(pa.large_binary())
-        text = pa.Array.from_buffers(
-            pa.large_string(), len(octets), octets.buffers(), offset=octets.offset
-        )
+        buffers = octets.buffers()
+        text = pa.Array.from_buffers(pa.large_string(), len(octets), buffers, offset=octets.offset)
         texts.append(text)
     decoded = pa.chunked_array(texts, pa.large_string())
     if pa.types.is_fixed_size_binary(array.type):
@@ -270,24 +292,15 @@ def decode_octets(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArr
 
 def is_text(kind: pa.DataType) -> bool:
     """Whether a type is text; views too, though `decode` leaves none."""
-    return bool(
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    )
+    return any(is_kind(kind) for is_kind in TEXT_KINDS)
 
 
 def is_list(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    )
+    return any(is_kind(kind) for is_kind in LIST_KINDS)
 
 
 def is_octets(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_binary(kind)
-        or pa.types.is_large_binary(kind)
-        or pa.types.is_fixed_size_binary(kind)
-        or pa.types.is_binary_view(kind)
-    )
+    return any(is_kind(kind) for is_kind in OCTET_KINDS)
 
 
 # --- cell by cell ---------------------------------------------------------------------------------------------------
@@ -312,8 +325,10 @@ def cell_text(cell: Any) -> str:
         return bytes(cell).decode(errors="backslashreplace")
     if isinstance(cell, SEQUENCES):
         texts = texts_of(cell)
+        if texts == []:
+            return ""
         if texts is not None:
-            return json.dumps(texts, ensure_ascii=False) if texts else ""
+            return json.dumps(texts, ensure_ascii=False)
     if is_missing(cell):
         return ""
     text = cell if isinstance(cell, str) else str(cell).strip()[:LONGEST_TEXT]
@@ -335,8 +350,12 @@ def texts_of(cell: Any) -> list[str] | None:
                 texts.append(item)
         elif not is_missing(item):
             return None
-    return sorted(texts) if isinstance(cell, set | frozenset) else texts
+    if isinstance(cell, set | frozenset):
+        texts.sort()
+    return texts
 
 
 def is_missing(item: Any) -> bool:
-    return item is None or (pd.api.types.is_scalar(item) and bool(pd.isna(item)))
+    if item is None:
+        return True
+    return pd.api.types.is_scalar(item) and bool(pd.isna(item))

@@ -14,8 +14,8 @@ columns of that call are ours. So is each column that a note of a call names. A 
     verdict  email_verdict  false                        true
     why      email_why      false     'he asked for it'  false
 
-All that is decided later is decided from what it found: which columns earlier calls wrote, which repaired addresses are
-kept, and which new columns are refused.
+All that is decided later is decided from what it found: which columns earlier calls wrote, which
+repaired addresses are kept, and which new columns are refused.
 """
 
 from __future__ import annotations
@@ -148,10 +148,10 @@ class ExistingResults:
     earlier: Mapping[str, Column]  # by name, those that earlier calls wrote and that can be ours
 
     def kept_repairs(self) -> pa.RecordBatch | None:
-        """The addresses beside the column, by `clean`, an earlier call or the user's own hand; None if there are none.
+        """The addresses beside the column, by `clean`, an earlier call or the user's own hand.
 
-        They are in `clean`, null where there is none; what was done is in `change`, null for nothing, if that column is
-        there.
+        They are in `clean`, null where there is none; what was done is in `change`, null for
+        nothing, if that column is there. None if there is no such column.
         """
         clean = self.columns.get("clean")
         if clean is None:
@@ -167,9 +167,9 @@ class ExistingResults:
     def name_columns(
         self, columns: Sequence[Column], earlier: Collection[str] | None = None
     ) -> list[Any]:
-        """Labels of new result columns; a `SettingsError` if one would replace a column that is not ours.
+        """Labels of new result columns; a `SettingsError` if one would replace somebody else's.
 
-        `earlier` are the names of those that may be replaced, if these are not the earlier ones alone.
+        `earlier` are the names of those that may be replaced, if not the earlier ones alone.
         """
         if earlier is None:
             earlier = self.earlier
@@ -198,7 +198,7 @@ class ExistingResults:
 def read_existing(
     table: Table, prefix: str | None, extra: Iterable[Column] = ()
 ) -> ExistingResults:
-    """Read the columns beside a verified column that have the names of result columns, or of `extra` ones."""
+    """Read the columns beside a verified one that have the names of result or `extra` columns."""
     named = {column.name: column for column in extra} | EVERY
     labels = new_labels(table, prefix, named.values())
     counts = Counter(table.labels())
@@ -250,7 +250,7 @@ def columns_of_calls(names: Collection[str]) -> set[str]:
 
 
 def name_columns(table: Table, prefix: str | None, columns: Sequence[Column]) -> list[Any]:
-    """Labels of new result columns; a `SettingsError` if one would replace a column that is not ours."""
+    """Labels of new result columns; a `SettingsError` if one would replace somebody else's."""
     labels = new_labels(table, prefix, columns)
     if set(table.labels()).isdisjoint(labels):
         return labels
@@ -276,11 +276,11 @@ def new_labels(table: Table, prefix: str | None, columns: Iterable[Column]) -> l
     return [label_of(table.column, prefix, column.name) for column in columns]
 
 
-# --- what a column holds --------------------------------------------------------------------------------------------
+# --- what a column holds --------------------------------------------------------------------------
 
 
 def foreign_value(values: pa.Array, column: Column) -> str | None:
-    """The first of distinct values that is never in this column, as text for a message; None if there is none."""
+    """The first of distinct values that is never in this column, for a message; None for none."""
     if column.kind == "row":
         return None
     pattern = LITERALS.get(column.kind) or pattern_of(column.name)

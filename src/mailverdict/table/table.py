@@ -2,6 +2,15 @@
 
 `table_of` makes one without importing a library that the caller has not imported. Whatever has the Arrow PyCapsule
 interface is read as an Arrow table.
+
+    data                           library  cells of a column          results come back in
+    pandas.DataFrame and "email"   pandas   a Series                   the DataFrame
+    polars.DataFrame and "email"   polars   an Arrow array or a list   the DataFrame
+    pyarrow.Table and "email"      arrow    a ChunkedArray             the Table
+    ["ada@firm.com", ...]          pandas   the list                   a DataFrame of their own
+
+What a call did is noted beside the results: in `DataFrame.attrs`, or in the metadata of an Arrow
+schema.
 """
 
 from __future__ import annotations
@@ -38,7 +47,11 @@ from .columns import (
 Positions = npt.NDArray[np.int64]
 Frame = TypeVar("Frame")  # a pandas, Polars or Arrow frame, which comes back as the kind it came in
 ATTRS_KEY = "mailverdict"  # key in `DataFrame.attrs` under which the result columns are noted
-NOTES_KEY, PANDAS_ATTRS = b"mailverdict", b"PANDAS_ATTRS"  # keys in the metadata of an Arrow schema
+# Keys in the metadata of an Arrow schema.
+NOTES_KEY = b"mailverdict"
+PANDAS_ATTRS = b"PANDAS_ATTRS"
+# What is not read by the PyCapsule interface, though it may have it.
+OWN_READING = (pd.DataFrame, pd.Series, pd.Index, pa.Table, pa.Array, pa.ChunkedArray)
 
 
 class Table:
@@ -48,9 +61,8 @@ class Table:
     """
 
     def __init__(self, frame: Any, column: Hashable = None, *, is_alone: bool = False) -> None:
-        self.frame: Any = (
-            frame  # the caller's own object; an Arrow stream as the table that was read from it
-        )
+        # The caller's own object; an Arrow stream as the table that was read from it.
+        self.frame: Any = frame
         self.column: Any = "" if is_alone else column
         self.is_alone = is_alone
         self.library = library_of(frame)
@@ -65,9 +77,11 @@ class Table:
 
     def values(self) -> Any:
         """The cells of the column."""
-        if self.is_alone:
-            return polars_to_arrow(self.frame) if self.library == "polars" else self.frame
-        return self.cells(self.column)
+        if not self.is_alone:
+            return self.cells(self.column)
+        if self.library == "polars":
+            return polars_to_arrow(self.frame)
+        return self.frame
 
     def cells(self, label: Any) -> Any:
         """The cells of any column: a Series, an Arrow array or a list of Python objects."""
@@ -75,39 +89,48 @@ class Table:
             raise ColumnError(f"no column {label!r}: {self.advice()}")
         if self.library == "pandas":  # by position, since `frame[label]` may mean something else
             return self.frame.iloc[:, self.labels().index(label)]
-        return polars_to_arrow(self.frame[label]) if self.library == "polars" else self.frame[label]
+        if self.library == "polars":
+            return polars_to_arrow(self.frame[label])
+        return self.frame[label]
 
     def notes(self) -> dict[str, Any]:
         """What earlier calls noted about the column; a Polars frame has no place for notes."""
-        found: dict[str, Any] = (
-            {} if self.is_alone else notes_of(self.frame).get(str(self.column), {})
-        )
-        return found
+        if self.is_alone:
+            return {}
+        notes: dict[str, Any] = notes_of(self.frame).get(str(self.column), {})
+        return notes
 
     def attach(
         self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]
     ) -> Any:
         """The frame with the result columns, or a frame of them beside a column alone; rows match by position."""
         if self.library == "pandas":
-            is_indexed = isinstance(self.frame, pd.DataFrame | pd.Series)
-            index = self.frame.index if is_indexed else pd.RangeIndex(len(self.frame))
-            arrays = map_columns(
-                lambda column: to_pandas(table, column, index), columns, len(table)
-            )
-            made = dict(zip(names, arrays, strict=True))
-            out = (
-                pd.DataFrame(made, index=index) if self.is_alone else add_columns(self.frame, made)
-            )
-            out.attrs = with_note(out.attrs, self.column, names, note)
-            return out
+            return self.attach_pandas(table, names, columns, note)
         results = pa.table([to_arrow(table, column) for column in columns], names=list(names))
         if self.library == "polars":
-            made = polars_of(results.unify_dictionaries())
-            return made if self.is_alone else self.frame.with_columns(made.get_columns())
+            frame = polars_of(results.unify_dictionaries())
+            if self.is_alone:
+                return frame
+            return self.frame.with_columns(frame.get_columns())
         whole = results if self.is_alone else self.frame
         for name, values in zip(names, results.columns, strict=True):
             whole = put_column(whole, name, values)
         return annotate(whole, self.column, names, note)
+
+    def attach_pandas(
+        self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]
+    ) -> pd.DataFrame:
+        index: pd.Index[Any] = pd.RangeIndex(len(self.frame))
+        if isinstance(self.frame, pd.DataFrame | pd.Series):
+            index = self.frame.index
+        arrays = map_columns(lambda column: to_pandas(table, column, index), columns, len(table))
+        results = dict(zip(names, arrays, strict=True))
+        if self.is_alone:
+            out = pd.DataFrame(results, index=index)
+        else:
+            out = add_columns(self.frame, results)
+        out.attrs = with_note(out.attrs, self.column, names, note)
+        return out
 
     def take(self, rows: Positions) -> Any:
         """The given rows of the caller's frame, with their index."""
@@ -116,9 +139,8 @@ class Table:
         if self.library == "polars":
             return self.frame[rows]
         if self.library == "arrow":
-            columns = [
-                take_cells(column, pa.array(rows, pa.int64())) for column in self.frame.columns
-            ]
+            taken = pa.array(rows, pa.int64())
+            columns = [take_cells(column, taken) for column in self.frame.columns]
             return pa.Table.from_arrays(columns, schema=self.frame.schema)
         out = self.frame.take(rows)
         out.attrs = copy.deepcopy(self.frame.attrs)
@@ -131,14 +153,16 @@ class Table:
         """
         out = self.take(rows)
         if self.library == "pandas" and len(replaced):
-            at = self.labels().index(self.column)
-            cells = out.iloc[:, at]
-            is_open = isinstance(cells.dtype, pd.StringDtype) or cells.dtype == object
-            cells = cells.copy() if is_open else cells.astype(object)
+            position = self.labels().index(self.column)
+            cells = out.iloc[:, position]
+            holds_any_text = isinstance(cells.dtype, pd.StringDtype) or cells.dtype == object
+            cells = cells.copy() if holds_any_text else cells.astype(object)
             cells.iloc[replaced] = list(texts)
-            out.isetitem(at, cells.array)
-        elif self.library == "arrow" and (len(replaced) or is_list(decode(out[self.column]).type)):
-            out = put_column(out, self.column, with_texts_at(out[self.column], replaced, texts))
+            out.isetitem(position, cells.array)
+        elif self.library == "arrow":
+            column = out[self.column]
+            if len(replaced) or is_list(decode(column).type):
+                out = put_column(out, self.column, with_texts_at(column, replaced, texts))
         elif self.library == "polars":
             out = out.with_columns(replace_polars(out[self.column], replaced, texts))
         return Table(out, self.column)
@@ -153,15 +177,15 @@ class Table:
         """A table of counts as the caller's kind of frame; without an index, its labels are the first column."""
         if self.library == "pandas":
             return table
-        return (
-            polars_of(counts_to_arrow(table))
-            if self.library == "polars"
-            else counts_to_arrow(table)
-        )
+        counts = counts_to_arrow(table)
+        if self.library == "polars":
+            return polars_of(counts)
+        return counts
 
     def advice(self) -> str:
         """How to make a frame of a column alone."""
-        return f"data is a column; give a frame and a column name, as {MAKERS[self.library]}({{'email': data}})"
+        maker = f"{MAKERS[self.library]}({{'email': data}})"
+        return f"data is a column; give a frame and a column name, as {maker}"
 
 
 MAKERS = {"pandas": "pandas.DataFrame", "arrow": "pyarrow.table", "polars": "polars.DataFrame"}
@@ -171,7 +195,9 @@ def library_of(data: Any) -> str:
     """The library whose frame the results are in: that of the data, pandas for lists."""
     if isinstance(data, pa.Table | pa.Array | pa.ChunkedArray):
         return "arrow"
-    return "polars" if is_polars(data, "DataFrame") or is_polars(data, "Series") else "pandas"
+    if is_polars(data, "DataFrame") or is_polars(data, "Series"):
+        return "polars"
+    return "pandas"
 
 
 def replace_polars(cells: Any, replaced: Positions, texts: Sequence[str]) -> Any:
@@ -188,18 +214,15 @@ def take_cells(column: pa.ChunkedArray, rows: pa.Int64Array) -> pa.ChunkedArray:
     """Rows of a column of any type; for some types Arrow has no `take` (text views, which Polars gives)."""
     kind = column.type
     if pa.types.is_run_end_encoded(kind):
-        return pc.run_end_encode(
-            take_cells(pc.run_end_decode(column), rows), run_end_type=kind.run_end_type
-        )
+        taken = take_cells(pc.run_end_decode(column), rows)
+        return pc.run_end_encode(taken, run_end_type=kind.run_end_type)
     try:
         return column.take(rows)
     except pa.ArrowNotImplementedError:
-        if is_text(kind) or is_octets(kind):
-            return (
-                column.cast(pa.large_string() if is_text(kind) else pa.large_binary())
-                .take(rows)
-                .cast(kind)
-            )
+        if is_text(kind):
+            return column.cast(pa.large_string()).take(rows).cast(kind)
+        if is_octets(kind):
+            return column.cast(pa.large_binary()).take(rows).cast(kind)
         cells = column.to_pylist()  # also a nested type with such a type in it
         return pa.chunked_array([pa.array([cells[row] for row in rows.to_pylist()], kind)])
 
@@ -213,15 +236,11 @@ def polars_of(table: pa.Table) -> Any:
 
 def counts_to_arrow(table: pd.DataFrame) -> pa.Table:
     """A table of counts, its index as the first column; texts have the type of text even where all are missing."""
-    columns = dict(table.reset_index().items())
-    return pa.table(
-        {
-            str(name): pa.array(
-                values, pa.string() if values.dtype in (object, "str") else None, from_pandas=True
-            )
-            for name, values in columns.items()
-        }
-    )
+    columns = {}
+    for name, values in table.reset_index().items():
+        kind = pa.string() if values.dtype in (object, "str") else None
+        columns[str(name)] = pa.array(values, kind, from_pandas=True)
+    return pa.table(columns)
 
 
 def with_texts_at(
@@ -232,20 +251,15 @@ def with_texts_at(
     if not is_text(values.type) and not is_octets(values.type):
         written = as_text(values)
         values = where_filled(written, written)
-    is_plain = pa.types.is_string(values.type) or pa.types.is_binary(values.type)
-    kind = (
-        values.type
-        if is_plain
-        else pa.large_string()
-        if is_text(values.type)
-        else pa.large_binary()
-    )
+    kind = values.type
+    is_plain = pa.types.is_string(kind) or pa.types.is_binary(kind)
+    if not is_plain:
+        kind = pa.large_string() if is_text(kind) else pa.large_binary()
     mask = np.zeros(len(values), np.bool_)
     mask[replaced] = True
-    flat = one_array(values).cast(kind)
-    return pa.chunked_array(
-        [pc.replace_with_mask(flat, pa.array(mask), pa.array(texts, pa.string()).cast(kind))]
-    )
+    cells = one_array(values).cast(kind)
+    others = pa.array(texts, pa.string()).cast(kind)
+    return pa.chunked_array([pc.replace_with_mask(cells, pa.array(mask), others)])
 
 
 def add_columns(frame: pd.DataFrame, columns: Mapping[Any, Any]) -> pd.DataFrame:
@@ -272,24 +286,24 @@ def with_index_of(frame: pd.DataFrame, new: Mapping[Any, Any]) -> pd.DataFrame:
 
 def polars_to_arrow(series: Any) -> Any:
     """A Polars Series as an Arrow array, or as a list of Python objects for types that Arrow does not have."""
-    return (
-        series.to_list()
-        if series.dtype.is_nested() or str(series.dtype) == "Object"
-        else series.to_arrow()
-    )
+    if series.dtype.is_nested() or str(series.dtype) == "Object":
+        return series.to_list()
+    return series.to_arrow()
 
 
 def read_notes(attrs: Mapping[Any, Any]) -> dict[str, Any]:
     """What earlier calls noted in a frame's `attrs`, by column."""
     notes = attrs.get(ATTRS_KEY)
-    return (
-        {k: v for k, v in notes.items() if isinstance(v, dict)} if isinstance(notes, dict) else {}
-    )
+    if not isinstance(notes, dict):
+        return {}
+    return {column: note for column, note in notes.items() if isinstance(note, dict)}
 
 
 def labels_of(frame: Any) -> list[Any]:
     """The labels of all columns of a frame."""
-    return list(frame.column_names if isinstance(frame, pa.Table) else frame.columns)
+    if isinstance(frame, pa.Table):
+        return list(frame.column_names)
+    return list(frame.columns)
 
 
 def notes_of(frame: Any) -> dict[str, Any]:
@@ -297,9 +311,9 @@ def notes_of(frame: Any) -> dict[str, Any]:
     if not isinstance(frame, pa.Table):
         return read_notes(getattr(frame, "attrs", {}))
     metadata = frame.schema.metadata or {}
-    return read_notes(
-        {ATTRS_KEY: read_json(metadata.get(NOTES_KEY))} | read_json(metadata.get(PANDAS_ATTRS))
-    )
+    ours = read_json(metadata.get(NOTES_KEY))
+    of_pandas = read_json(metadata.get(PANDAS_ATTRS))
+    return read_notes({ATTRS_KEY: ours} | of_pandas)
 
 
 def annotate(table: pa.Table, column: str, names: Sequence[Any], note: dict[str, Any]) -> pa.Table:
@@ -308,17 +322,18 @@ def annotate(table: pa.Table, column: str, names: Sequence[Any], note: dict[str,
     attrs = with_note({ATTRS_KEY: notes_of(table)}, column, names, note)
     metadata[NOTES_KEY] = json.dumps(attrs[ATTRS_KEY]).encode()
     if PANDAS_ATTRS in metadata:  # pandas restores `attrs` from here
-        metadata[PANDAS_ATTRS] = json.dumps({**read_json(metadata[PANDAS_ATTRS]), **attrs}).encode()
+        restored = read_json(metadata[PANDAS_ATTRS]) | attrs
+        metadata[PANDAS_ATTRS] = json.dumps(restored).encode()
     return table.replace_schema_metadata(metadata)
 
 
 def read_json(text: bytes | None) -> dict[str, Any]:
     """A JSON object in the metadata of a schema; empty if it is not one."""
     try:
-        found = json.loads(text or b"{}")
+        value = json.loads(text or b"{}")
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def with_note(
@@ -328,16 +343,15 @@ def with_note(
     notes = read_notes(attrs)
     earlier = notes.get(str(column), {})
     columns = dict.fromkeys([*earlier.get("columns", ()), *map(str, names)])
-    return {
-        **attrs,
-        ATTRS_KEY: {**notes, str(column): {**earlier, **note, "columns": list(columns)}},
-    }
+    notes[str(column)] = {**earlier, **note, "columns": list(columns)}
+    return {**attrs, ATTRS_KEY: notes}
 
 
 def frame_of(data: Any, advice: str = "give the frame that verify returned") -> Any:
     """A frame of any kind without a column of its own; an error for anything else."""
     data = read_stream(data)
-    data = data.read_all() if isinstance(data, pa.RecordBatchReader) else data
+    if isinstance(data, pa.RecordBatchReader):
+        data = data.read_all()
     if isinstance(data, pd.DataFrame | pa.Table) or is_polars(data, "DataFrame"):
         return data
     raise SettingsError(f"data is of type {type(data).__name__}: {advice}")
@@ -354,24 +368,24 @@ def table_of(data: Any, column: Hashable | None, *, is_verified: bool = False) -
         check_column(str(require_column(column, data.schema.names)), data.schema.names)
         data = data.read_all()
     if isinstance(data, pd.DataFrame | pa.Table) or is_polars(data, "DataFrame"):
-        is_pandas = isinstance(data, pd.DataFrame)
-        found = require_column(column, labels_of(data))
-        return Table(data, found if is_pandas else str(found))
+        label = require_column(column, labels_of(data))
+        if not isinstance(data, pd.DataFrame):
+            label = str(label)
+        return Table(data, label)
     alone = column_alone(data, is_read=column is None)
-    if column is not None:
-        name = type(data).__name__
-        is_column = isinstance(data, Sequence) or hasattr(data, "dtype") or hasattr(data, "type")
-        maker = (
-            f"{MAKERS[alone.library]}({{{column!r}: data}})"
-            if is_column
-            else "one DataFrame, of several pandas.concat(data)"
-        )
-        way = f"{maker}, or leave the column out"
-        raise SettingsError(
-            f"column={column!r} goes with a frame, but data is {'an' if name[0] in 'AEIOU' else 'a'} {name}: "
-            f"give {'the frame that verify returned' if is_verified else way}"
-        )
-    return alone
+    if column is None:
+        return alone
+    name = type(data).__name__
+    article = "an" if name[0] in "AEIOU" else "a"
+    if is_verified:
+        way = "the frame that verify returned"
+    elif isinstance(data, Sequence) or hasattr(data, "dtype") or hasattr(data, "type"):
+        way = f"{MAKERS[alone.library]}({{{column!r}: data}}), or leave the column out"
+    else:
+        way = "one DataFrame, of several pandas.concat(data), or leave the column out"
+    raise SettingsError(
+        f"column={column!r} goes with a frame, but data is {article} {name}: give {way}"
+    )
 
 
 def is_polars(data: Any, name: str) -> bool:
@@ -386,31 +400,26 @@ def read_stream(data: Any) -> Any:
     Raises an error for the frames of `OTHER_FRAMES`, which says what to call instead.
     """
     refuse_other_frames(data)
-    kind = type(data)
-    known: tuple[type, ...] = (
-        pd.DataFrame,
-        pd.Series,
-        pd.Index,
-        pa.Table,
-        pa.Array,
-        pa.ChunkedArray,
-    )
-    if isinstance(data, known) or is_polars(data, "DataFrame") or is_polars(data, "Series"):
+    if isinstance(data, OWN_READING) or is_polars(data, "DataFrame") or is_polars(data, "Series"):
         return data
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
-    is_stream = hasattr(kind, "__arrow_c_stream__")
-    if not is_stream and not hasattr(kind, "__arrow_c_array__"):
-        return data
-    try:
-        return pa.RecordBatchReader.from_stream(data) if is_stream else pa.table(data)
-    except pa.ArrowInvalid:  # its type is not a struct: one column
-        return pa.chunked_array(data) if is_stream else pa.array(data)
+    if hasattr(type(data), "__arrow_c_stream__"):
+        try:
+            return pa.RecordBatchReader.from_stream(data)
+        except pa.ArrowInvalid:  # its type is not a struct: one column
+            return pa.chunked_array(data)
+    if hasattr(type(data), "__arrow_c_array__"):
+        try:
+            return pa.table(data)
+        except pa.ArrowInvalid:
+            return pa.array(data)
+    return data
 
 
 def refuse_other_frames(data: Any) -> None:
     """Raise an error that says what to call for frames that are on other machines or not computed."""
-    modules = {each.__module__.partition(".")[0] for each in type(data).__mro__}
+    modules = {base.__module__.partition(".")[0] for base in type(data).__mro__}
     for module, what, way in OTHER_FRAMES:
         if module in modules and not isinstance(data, pd.DataFrame | pd.Series):
             raise SettingsError(f"data is {what} of type {type(data).__name__}: {way}")
@@ -434,9 +443,13 @@ def column_alone(data: Any, *, is_read: bool) -> Table:
     """A column without a frame; without `is_read` an iterator is not read, and the column is empty."""
     if is_polars(data, "Series") or isinstance(data, pa.Array | pa.ChunkedArray):
         return Table(data, is_alone=True)
-    if problem := problem_of(data):
+    problem = problem_of(data)
+    if problem is not None:
         raise SettingsError(f"data is {problem}")
-    return Table(to_cells(data) if is_read or isinstance(data, Sequence) else [], is_alone=True)
+    cells = []
+    if is_read or isinstance(data, Sequence):
+        cells = to_cells(data)
+    return Table(cells, is_alone=True)
 
 
 def to_cells(data: Any) -> Any:
@@ -458,12 +471,18 @@ def to_cells(data: Any) -> Any:
 
 def refuse_rows(cells: Iterable[Any]) -> None:
     """Raise an error if the items are not cells, but rows or frames; a few among others are cells."""
-    filled = (each for each in cells if not is_missing(each))
-    example = next(filled, None)
-    if example is not None and all(map(is_row, itertools.chain([example], filled))):
+    example = None
+    for cell in cells:
+        if is_missing(cell):
+            continue
+        if not is_row(cell):
+            return
+        if example is None:
+            example = cell
+    if example is not None:
         raise InputError(
-            f"data consists of rows or frames (of type {type(example).__name__}), not of cells: give one DataFrame and "
-            "a column name, or the cells, as [row[0] for row in data]"
+            f"data consists of rows or frames (of type {type(example).__name__}), not of cells: "
+            "give one DataFrame and a column name, or the cells, as [row[0] for row in data]"
         )
 
 
@@ -480,26 +499,24 @@ def problem_of(data: Any) -> str | None:
     if is_file_name(data):
         name = str(data)[:200]
         return (
-            f"the name of a file, {name!r}: read it first, as with pandas.read_csv, or use the command line: "
-            f"mailverdict verify {name}"
+            f"the name of a file, {name!r}: read it first, as with pandas.read_csv, "
+            f"or use the command line: mailverdict verify {name}"
         )
     if isinstance(data, str):
         return f"{what}; give a list of addresses, or call mailverdict.check for one address"
     if isinstance(data, set | frozenset):
         return f"{what}, which has no order; give sorted(data)"
-    is_iterable = hasattr(data, "__iter__") and not isinstance(
-        data, bytes | bytearray | memoryview | Mapping
-    )
+    is_octets_or_mapping = isinstance(data, bytes | bytearray | memoryview | Mapping)
+    is_iterable = hasattr(data, "__iter__") and not is_octets_or_mapping
     has_fields = getattr(getattr(data, "dtype", None), "names", None) is not None
     is_wide = has_fields or getattr(data, "ndim", 1) != 1 or getattr(data, "nlevels", 1) > 1
-    if (
-        is_iterable
-        and not is_wide
-        and not hasattr(data, "columns")
-        and not hasattr(data, "to_table")
-    ):
+    is_table = hasattr(data, "columns") or hasattr(data, "to_table")
+    if is_iterable and not is_wide and not is_table:
         return None
-    return f"{what}; give a DataFrame (pandas, Polars or Arrow) and a column name, a Series or a list of addresses"
+    return (
+        f"{what}; give a DataFrame (pandas, Polars or Arrow) and a column name, "
+        "a Series or a list of addresses"
+    )
 
 
 def is_file_name(data: Any) -> bool:
@@ -525,8 +542,11 @@ def put_column(
     table: pa.Table, field: pa.Field | str, values: pa.Array | pa.ChunkedArray
 ) -> pa.Table:
     """The table with a column added at its end, or in the place of the one with that name."""
-    at = table.schema.get_field_index(field if isinstance(field, str) else field.name)
-    return table.append_column(field, values) if at < 0 else table.set_column(at, field, values)
+    name = field if isinstance(field, str) else field.name
+    position = table.schema.get_field_index(name)
+    if position < 0:
+        return table.append_column(field, values)
+    return table.set_column(position, field, values)
 
 
 def to_series(values: Any) -> pd.Series[Any]:
@@ -535,9 +555,13 @@ def to_series(values: Any) -> pd.Series[Any]:
         return values.reset_index(drop=True)
     if isinstance(values, list):
         return pd.Series(values, dtype=object)
-    column = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
+    column = values
+    if not isinstance(values, pa.ChunkedArray):
+        column = pa.chunked_array([values])
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_boolean(column.type):
         return pd.Series(to_boolean(column))
-    return pd.Series(to_string(column) if is_text(column.type) else column.to_pandas())
+    if is_text(column.type):
+        return pd.Series(to_string(column))
+    return pd.Series(column.to_pandas())
