@@ -18,13 +18,16 @@ def use_frames() -> None:
     frame = pd.DataFrame({"name": ["Ada", "Bo", "Grâce"], "email": CELLS})
     cleaned = mv.clean(frame, "email")
     print("cleaned:", ", ".join(sorted(cleaned["email_clean"])))
-    with mv.sandbox.World() as world:
+    with mv.sandbox.World(daily_limit=2) as world:
         options = {"validation_type": "smtp", "journal": "~/journal.db"}
         out = mv.verify(frame, "email", backend=world.backend, columns="all", **options)
         print("verdicts:", ", ".join(out["email_verdict"]))
         asked = world.dns.count()
         mv.verify(frame, "email", backend=world.make_backend(), **options)
         print("asked again:", world.dns.count() - asked)
+        options = {"validation_type": "mx", "journal": "service.db"}
+        paid = mv.verify(frame, "email", backend=world.url, **options)
+        print("by the service:", ", ".join(paid["email_status"]))
     mv.report(out, "email", "report.html")
     mv.split(out, "email")
     out.to_parquet("out.parquet")

@@ -90,6 +90,7 @@ def test_a_frame_is_cleaned_verified_and_kept_and_paid_for_once(system, long_fol
         "cleaned: ada@plain.example, bo@one.example, grace@gmial.com",
         "verdicts: valid, valid, invalid",
         "asked again: 0",
+        "by the service: done, done, pending",
         "kept for the user alone: journal.db",
     ]
 
@@ -107,6 +108,9 @@ def test_files_of_every_kind_are_written_from_a_table_with_line_ends_of_windows(
         "verify Kunden.csv -t mx --sandbox -o out.xlsx",
         "verify out.xlsx -t regex --prefix again -o out.parquet",
         "clean out.parquet -o out.feather",
+        "clean out.feather --in-place",
+        "clean out.xlsx --in-place",
+        "clean out.parquet --in-place",
         "verify Kunden.csv -t regex --in-place",
         "keys add ada --file keys.json",
         "keys revoke ada --file keys.json",
