@@ -233,7 +233,10 @@ class Choices:
 
     def for_tidy(self) -> Choices:
         """What the list as it is verified depends on."""
-        return replace(self, depth="", policy="", decided=NOTHING, waved=NO_WAVES)
+        suppress = self.suppress and bool(self.suppression)
+        return replace(
+            self, depth="", policy="", decided=NOTHING, waved=NO_WAVES, suppress=suppress
+        )
 
     def for_check(self) -> Choices:
         """What a result depends on: other choices do not make it an earlier one."""

@@ -483,9 +483,11 @@ def open_session(state: AuditState, session: AuditSession, column: Hashable | No
         check.info, check.state = run, kept["state"]
         if result is not None:
             listing = Listing(
-                result[0], state.policy, choices.decided, choices.accepted, choices.waved
+                result.rows, state.policy, choices.decided, choices.accepted, choices.waved
             )
-            state.result = Result(listing, result[1], kept["view"])
+            state.result = Result(listing, result.info, kept["view"])
+            # The list was prepared for it: that is not done again where nothing else was chosen.
+            state.steps["tidy"].made = (source, result.info.made_from.for_tidy()), result.prepared
         state.written = source, state.result, decided, waved
         state.session = session
         when = datetime.fromtimestamp((session.folder / STATE).stat().st_mtime, UTC)
@@ -499,19 +501,28 @@ def open_session(state: AuditState, session: AuditSession, column: Hashable | No
     return True
 
 
+@dataclass(frozen=True, eq=False)
+class KeptResult:
+    """A result that was kept, and the list for which it was made."""
+
+    rows: AuditedRows
+    info: ResultInfo
+    prepared: Prepared
+
+
 def read_result(
     session: AuditSession,
     kept: Mapping[str, Any],
     source: Source,
     suppressions: Mapping[str, Suppression],
-) -> tuple[AuditedRows, ResultInfo] | None:
+) -> KeptResult | None:
     """The result that was kept, if there was one."""
     if kept["result"] is None:
         return None
     info = ResultInfo.from_json(kept["result"])
     prepared = prepare(source, info.made_from, suppressions.get(info.made_from.suppression))
     rows = session.read_result(prepared, kept["note"])
-    return None if rows is None else (rows, info)
+    return None if rows is None else KeptResult(rows, info, prepared)
 
 
 def to_keep(state: AuditState) -> tuple[Any, ...]:

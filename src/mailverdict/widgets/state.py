@@ -929,10 +929,12 @@ class AuditState:
         result = self.require_result()
         if result.bounced is not None:
             result.bounced = replace(result.bounced, is_complete=is_on)
+        self.work.changed("decide")
 
     def forget_bounces(self) -> None:
         """Take back the exports that were given."""
         self.require_result().bounced = None
+        self.work.changed("decide")
 
     def make_pilot(self, kind: str) -> None:
         """Make a wave of a few rows that teach the most."""

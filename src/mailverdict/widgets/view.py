@@ -169,7 +169,9 @@ def line_part(state: AuditState) -> dict[str, Any] | None:
     text = "Working out the cost…"
     if plan is not None:
         text = f"{count_of(plan.to_submit, 'address')} to check"
-        if not plan.to_submit:
+        if plan.in_flight and not plan.to_submit:
+            text = f"{count_of(plan.in_flight, 'answer')} to collect"
+        elif not plan.to_submit:
             text = "All answers are known"
     return {"text": text, **button}
 
@@ -327,7 +329,7 @@ def tidy_summary(state: AuditState, prepared: Prepared) -> str:
 
 def tidy_questions(state: AuditState) -> list[dict[str, Any]]:
     """What only a person can say, and has not said yes to: columns that say no."""
-    if state.check.is_running or state.result is not None:
+    if state.check.is_running:
         return []
     return [each for each in refused_items(state) if not each["on"]]
 

@@ -426,12 +426,12 @@ function DecideStep() {
     <${Transfers} purpose="save" />
     ${saved && html`<p class="mv-soft">Downloaded: <${Text}>${saved}<//></p>`}
     <${Notices} ...${decide} />
+    <${Waves} />
+    <${Bounces} />
     <${Origins} />
     <div class="mv-explore"><${Facets} /><${Table} /></div>
     <${Operators} />
     <${Comparison} />
-    <${Waves} />
-    <${Bounces} />
   `;
 }
 
