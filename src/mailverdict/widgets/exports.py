@@ -83,7 +83,8 @@ def save_for_service(listing: Listing, service: str, which: str, path: Path) -> 
     """
     importer = find_importer(service)
     column = listing.column
-    maker = SendListMaker(importer, importer.find_identifier(listing.own_labels(), column))
+    identifier = importer.find_identifier(listing.own_labels(), column)
+    maker = SendListMaker(importer, identifier, keeps_repeats=False)
     words = pa.array([str(action) for action in ACTIONS])
     sent = []
     for start in range(0, max(len(listing.rows), 1), PIECE_ROWS):
