@@ -281,4 +281,5 @@ def test_results_of_a_stream_stay_when_a_report_is_saved_later(tmp_path):
     verified = mv.verify(source_frame().astype({"email": object}), "email", validation_type="regex")
     path = mv.report(Relation(verified), "email").save(tmp_path / "report.xlsx")
     sheet = pd.read_excel(path, sheet_name="Send list", engine="calamine")
-    assert sheet["email"].tolist() == mv.split(verified, "email").send["email"].tolist()
+    sent = mv.split(verified, "email").send
+    assert sheet["Address"].tolist() == sent["email_clean"].tolist()

@@ -807,8 +807,9 @@ class AuditState:
         assert info is not None
         assert run is not None
         is_same = before is not None and before.info.made_from.column == info.made_from.column
-        info = replace(info, when=datetime.now(UTC), is_complete=run.progress.state == "done")
-        if not info.is_complete and not listing.counts.people:
+        state = run.progress.state
+        info = replace(info, when=datetime.now(UTC), is_complete=state == "done")
+        if state == "failed" and not listing.counts.people:
             return  # nobody was found yet: zeros would look like a result
         self.result = Result(
             listing, info, before.looks() if before is not None and is_same else None
