@@ -39,6 +39,10 @@ from .counts import first_rows, keys_of, people_of
 
 Codes = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+Keys = npt.NDArray[Any]  # different values of a column: texts, numbers, or months since the year 0
+GroupOf = Callable[[Keys], Codes]  # the group of each value; -1 for one that has none
 # What is known of a person, each a bit of the mark of a row; `NOBODY` is the mark of a row that does not count for one.
 BITS = {"invalid": 1, "unknown": 2, "sendable": 4, "disposable": 8, "bounced": 16}
 NOBODY = 32
@@ -136,7 +140,7 @@ class Values:
     """
 
     kind: str  # words, numbers or dates
-    keys: npt.NDArray[Any]  # texts, numbers, or months since the year 0
+    keys: Keys
     codes: Codes
     note: str = ""  # how dates were read, where that was a guess
     distinct: int = 0  # different numbers, also where they are rounded
@@ -149,7 +153,7 @@ class Groups:
 
     labels: list[str]
     counts: Counts  # a row for each group, a column for each mark
-    group_of: Callable[[npt.NDArray[Any]], Codes]  # the group of each value
+    group_of: GroupOf
     none: tuple[int, int] = (-1, -1)  # the group of missing cells, and of those of another kind
     sample: Codes = field(default_factory=lambda: np.empty(0, np.int64))  # groups of some people
     note: str = ""
@@ -171,7 +175,7 @@ class ColumnCounts:
         self.left_out = ""
         self.kind: str | None = None
         self.note = ""
-        self.keys: npt.NDArray[Any] = np.empty(0, object)
+        self.keys: Keys = np.empty(0, object)
         self.counts: Counts = np.zeros((0, WIDTH), np.int64)
         self.none: Counts = np.zeros((2, WIDTH), np.int64)  # missing, and of another kind
         self.distinct = 0  # different values, before numbers are rounded
@@ -233,7 +237,7 @@ class ColumnCounts:
         self.counts = self.counts[:0]
         self.sample = []
 
-    def merge(self, keys: npt.NDArray[Any], counts: Counts) -> None:
+    def merge(self, keys: Keys, counts: Counts) -> None:
         """Add the counts of some values; too many numbers are rounded up to some of them."""
         codes, distinct = pd.factorize(np.concatenate([self.keys, keys.astype(object)]))
         merged = np.zeros((len(distinct), WIDTH), np.int64)
@@ -264,8 +268,7 @@ class ColumnCounts:
         elif self.kind == "dates":
             labels, group_of = cut_dates(self.keys.astype(np.int64), self.counts)
         else:
-            labels = self.keys.tolist()
-            group_of = pd.Index(self.keys, dtype=object).get_indexer
+            labels, group_of = cut_words(self.keys)
         counts = np.zeros((len(labels), WIDTH), np.int64)
         np.add.at(counts, group_of(self.keys), self.counts)
         of_another_kind = NOT_A_NUMBER if self.kind == "numbers" else NOT_A_DATE
@@ -368,12 +371,12 @@ def is_date_type(kind: pa.DataType) -> bool:
     return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
 
-def to_numpy(values: pa.Array) -> npt.NDArray[Any]:
-    numbers: npt.NDArray[Any] = values.to_numpy(zero_copy_only=False)
+def to_numpy(values: pa.Array) -> Keys:
+    numbers: Keys = values.to_numpy(zero_copy_only=False)
     return numbers
 
 
-def place_numbers(numbers: npt.NDArray[np.float64], is_missing: npt.NDArray[np.bool_]) -> Values:
+def place_numbers(numbers: Floats, is_missing: Bools) -> Values:
     """The different numbers, and the place of each; a very large number of them is rounded up."""
     is_number = np.isfinite(numbers)
     ordered = np.sort(numbers[is_number])
@@ -391,7 +394,7 @@ def place_numbers(numbers: npt.NDArray[np.float64], is_missing: npt.NDArray[np.b
     return Values("numbers", keys, codes, distinct=distinct, is_whole=is_whole)
 
 
-def place_months(months: Codes, is_missing: npt.NDArray[np.bool_]) -> Values:
+def place_months(months: Codes, is_missing: Bools) -> Values:
     """The different months, and the place of each; 0 stands for a cell that is not a date."""
     is_date = (months > 0) & ~is_missing
     dates = months[is_date]
@@ -405,7 +408,7 @@ def place_months(months: Codes, is_missing: npt.NDArray[np.bool_]) -> Values:
     return Values("dates", keys, codes)
 
 
-def numbers_of(words: pa.StringArray) -> npt.NDArray[np.float64]:
+def numbers_of(words: pa.StringArray) -> Floats:
     """The number of each text; NaN for what is not one, or might be two (1,234)."""
     pattern = NUMBER
     once = np.ones(len(words), np.int64)
@@ -448,12 +451,20 @@ def number_in(parts: pa.StructArray, name: str) -> Codes:
     return to_numpy(numbers).astype(np.int64)
 
 
-# --- groups of numbers and dates --------------------------------------------------------------------------------------
+# --- groups of words, numbers and dates -------------------------------------------------------------------------------
 
 
-def cut_numbers(
-    numbers: npt.NDArray[np.float64], counts: Counts
-) -> tuple[list[str], Callable[[npt.NDArray[Any]], Codes]]:
+def cut_words(words: Keys) -> tuple[list[str], GroupOf]:
+    """Each word; and which one a word is."""
+    index = pd.Index(words, dtype=object)
+
+    def group_of(keys: Keys) -> Codes:
+        return index.get_indexer(pd.Index(keys, dtype=object)).astype(np.int64)
+
+    return words.tolist(), group_of
+
+
+def cut_numbers(numbers: Floats, counts: Counts) -> tuple[list[str], GroupOf]:
     """Quantiles of equally many rows, or each number where they are few; and which one a number is in."""
     order = np.argsort(numbers)
     ordered = numbers[order]
@@ -477,14 +488,14 @@ def cut_numbers(
         for below, upper in itertools.pairwise(texts):
             labels.append(f"over {below} to {upper}")
 
-    def group_of(keys: npt.NDArray[Any]) -> Codes:
+    def group_of(keys: Keys) -> Codes:
         places = np.searchsorted(uppers, keys.astype(np.float64))
         return np.minimum(places, len(uppers) - 1).astype(np.int64)
 
     return labels, group_of
 
 
-def words_of_numbers(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def words_of_numbers(numbers: Keys) -> Keys:
     return np.array([number_text(float(number)) for number in numbers], object)
 
 
@@ -498,9 +509,7 @@ def number_text(number: float, sign: str = "") -> str:
     return f"{number:{sign}{digits}}"
 
 
-def cut_dates(
-    months: Codes, counts: Counts
-) -> tuple[list[str], Callable[[npt.NDArray[Any]], Codes]]:
+def cut_dates(months: Codes, counts: Counts) -> tuple[list[str], GroupOf]:
     """Years, quarters or months, by the span of nearly all dates; and which one a month is in.
 
     A hundredth of the rows at each end does not count: a list may have dates such as 1900-01-01.
@@ -515,7 +524,7 @@ def cut_dates(
     periods = np.unique(months // size)
     labels = [period_text(int(period), size) for period in periods]
 
-    def group_of(keys: npt.NDArray[Any]) -> Codes:
+    def group_of(keys: Keys) -> Codes:
         if not len(periods):
             return np.full(len(keys), -1, np.int64)
         periods_of_keys = keys.astype(np.int64) // size
