@@ -385,7 +385,7 @@ def test_a_paused_run_goes_on_where_it_stopped_and_pays_once(contacts, service, 
     assert primary(audit) == "pause"
     with pytest.raises(SettingsError, match="pause it first"):
         audit.choose_column(0)
-    wait_for_settled(audit, 3)
+    wait_for_settled(audit, 9)
     audit.pause()
     audit.work.wait(30)
     partial = result_of(audit)["E-Mail_status"].value_counts()
@@ -823,7 +823,7 @@ def test_a_run_that_nobody_looks_at_submits_nothing_more_and_collects_what_was_s
             contacts, remote(service, pace=10.0), validation_type="smtp", journal=tmp_path / "j.db"
         )
         audit.verify()
-        wait_for_settled(audit, 3)
+        wait_for_settled(audit, 9)
         audit.check.pause_unseen()
         audit.check.pause_unseen()
         audit.work.wait(60)
