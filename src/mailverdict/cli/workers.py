@@ -102,7 +102,7 @@ def upgrade(
 ) -> None:
     """Bring a store to this version's schema, with all jobs and quota. Its services and workers must be stopped."""
     from ..service import from_environment  # noqa: PLC0415 - an extra
-    from ..service.jobs.upgrade import upgrade as upgrade_store  # noqa: PLC0415
+    from ..service.jobs.migration import upgrade as upgrade_store  # noqa: PLC0415
 
     before, after = upgrade_store(
         from_environment(service_environment(os.environ), store=store).store
@@ -119,7 +119,7 @@ def copy(
 ) -> None:
     """Copy jobs, results and quota from an SQLite file to PostgreSQL. The file is not changed."""
     from ..service import ServiceSettings  # noqa: PLC0415 - an extra
-    from ..service.jobs.transfer import copy_store  # noqa: PLC0415
+    from ..service.jobs.migration import copy_store  # noqa: PLC0415
 
     for url in (source, target):
         ServiceSettings(store=url)  # refuses what is not the URL of a store

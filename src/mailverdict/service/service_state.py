@@ -34,11 +34,10 @@ from .engine import (
 )
 from .http.metrics import Metrics
 from .jobs.group_committer import CommitterClosed, GroupCommitter
-from .jobs.owners import find_owners
 from .jobs.queue import JobOutcome, Queue, client_of
 from .jobs.store import STORE_UNAVAILABLE, Account, Debit, Depth, NewJob, Store, StoredJob
 from .jobs.submission import check_job
-from .jobs.worker import Worker, dump_verification
+from .jobs.worker import Worker, dump_verification, find_owners
 from .limiter import RateLimiter
 from .outages import OutageLog
 from .settings import Clock, ServiceSettings

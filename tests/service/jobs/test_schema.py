@@ -13,11 +13,10 @@ from sqlalchemy import create_engine, inspect, text, update
 from mailverdict.cli import main
 from mailverdict.errors import SettingsError
 from mailverdict.service.jobs import schema
+from mailverdict.service.jobs.migration import copy_store, upgrade
 from mailverdict.service.jobs.queue import JobOutcome, Queue
 from mailverdict.service.jobs.schema import CONNECTION, METADATA, SCHEMA_VERSION, about, parse_url
 from mailverdict.service.jobs.store import Debit, NewJob, WorkerRow
-from mailverdict.service.jobs.transfer import copy_store
-from mailverdict.service.jobs.upgrade import upgrade
 from tests.doubles.clock import NOON, Clock
 from tests.doubles.service import asynchronous, open_store, serving
 from tests.service.postgres import Cluster

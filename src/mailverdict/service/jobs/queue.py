@@ -1,7 +1,8 @@
 """`Queue`: what workers do with the jobs of a store, by the same statements on SQLite and PostgreSQL.
 
 Each method is one transaction. `claim` waits for nobody: it skips what others have locked. What a worker writes about
-its rights begins with `hold`.
+its rights begins with `hold`. All clients get equal shares of what is claimed and of the mail servers that are asked,
+as far as their pace allows.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
@@ -32,9 +34,19 @@ from ...contract.envelope import JobStatus
 from ...errors import SettingsError
 from ...model.settings import parse_duration
 from ..settings import DAY, WhenSaturated
-from .backlog import LOCK_BACKLOG, OPEN, Changes, lock_backlog
-from .schema import INSERTS, about, backlog, job, owner, quota, worker
-from .shares import KEPT, WaitingOwner, choose_owners, shares
+from .schema import (
+    INSERTS,
+    LOCK_BACKLOG,
+    OPEN,
+    Changes,
+    about,
+    backlog,
+    job,
+    lock_backlog,
+    owner,
+    quota,
+    worker,
+)
 from .store import (
     CLOCK_STEP,
     COUNTS,
@@ -51,8 +63,75 @@ from .store import (
 
 LEASE = 20.0  # seconds for which a worker has its jobs and owners, unless it renews them
 BATCH_LIMIT = 1000  # jobs that are claimed, settled or taken at once
+KEPT = 10  # one in so many places is kept for clients that have nothing under way
 CLIENTS_AT_ONCE = 250  # whose jobs are started together; each costs a query
 ROUNDING = 1e-6  # tokens; after exactly the time that a token needs, the sum may be short of it
+
+
+# --- whose jobs and whose mail servers come next ----------------------------------------------------
+
+
+class WaitingOwner(NamedTuple):
+    """Mail servers that may be asked, and a client whose jobs wait for them."""
+
+    name: str
+    client: str
+    is_check: bool  # the client waits for a single check
+
+
+def shares(counts: Mapping[str, int], room: int) -> dict[str, int]:
+    """How many jobs of which client to start: equal shares of `room`, as far as each has jobs.
+
+    >>> shares({"192.0.2.1": 500, "192.0.2.2": 10}, 100)
+    {'192.0.2.2': 10, '192.0.2.1': 90}
+    >>> shares({"192.0.2.1": 500, "192.0.2.2": 500, "192.0.2.3": 500}, 2)
+    {'192.0.2.1': 1, '192.0.2.2': 1}
+    """
+    chosen = sorted(list(counts.items())[: max(room, 0)], key=itemgetter(1))
+    given = {}
+    for i, (client, count) in enumerate(chosen):
+        given[client] = min(count, room // (len(chosen) - i))
+        room -= given[client]
+    return given
+
+
+def choose_owners(
+    waiting: Iterable[WaitingOwner], asked: Counter[str], free: int, places: int
+) -> list[str]:
+    """The owners that get one of the `free` of all `places`: those with single checks, then the clients in turn.
+
+    `asked` counts the owners that are asked for each client. The last places are kept for clients that have none.
+
+    >>> slow = [WaitingOwner(f"slow{n}", "many", is_check=False) for n in range(5)]
+    >>> other = WaitingOwner("other", "few", is_check=False)
+    >>> choose_owners([*slow, other], Counter(), 3, 10)
+    ['slow0', 'other']
+    >>> choose_owners([*slow, other], Counter(many=9), 1, 10)
+    ['other']
+    """
+    clients: dict[str, list[str]] = {}  # by owner
+    owners: dict[str, list[str]] = {}  # by client, the last one first
+    chosen: dict[str, None] = {}
+    for each in waiting:
+        clients.setdefault(each.name, []).append(each.client)
+        owners.setdefault(each.client, []).insert(0, each.name)
+        if each.is_check and len(chosen) < free:
+            chosen[each.name] = None
+    kept = places // KEPT
+    if free > kept:
+        free -= kept
+    else:
+        owners = {client: names for client, names in owners.items() if not asked[client]}
+    turns = asked + Counter(client for name in chosen for client in clients[name])
+    while owners and len(chosen) < free:
+        client = min(owners, key=turns.__getitem__)
+        name = owners[client].pop()
+        if not owners[client]:
+            del owners[client]
+        if name not in chosen:
+            chosen[name] = None
+            turns.update(clients[name])
+    return list(chosen)
 
 
 class LeaseLost(Exception):

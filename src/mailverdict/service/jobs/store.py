@@ -31,15 +31,17 @@ from sqlalchemy import (
     select,
     text,
 )
-from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 
 from ...contract.envelope import JobStatus
 from ...errors import SettingsError
 from ..settings import Clock, ServiceSettings, WhenSaturated
-from .backlog import OPEN, STATES, Changes, add_backlog
-from .commit import commit
 from .schema import (
+    OPEN,
+    STATES,
+    Changes,
     RowsLocked,
+    add_backlog,
     backlog,
     connect,
     create_file,
@@ -524,3 +526,43 @@ def detached_connection(engine: Engine) -> sqlite3.Connection:
     pooled.detach()
     assert isinstance(connection, sqlite3.Connection)
     return connection
+
+
+# --- commits whose answer is lost -----------------------------------------------------------------
+
+# The connection to PostgreSQL may break after COMMIT was sent. Such a transaction may have been carried out, and its
+# client must not be told the opposite. A transaction that adds jobs therefore holds an advisory lock with the name of
+# the first one. Who gets this lock later knows that the transaction has ended, and whether the job is there shows how.
+COMMIT_WAIT = 10.0  # seconds in which the database may come back and the transaction may end
+COMMIT_PAUSE = 0.2  # seconds between two attempts
+LOCK_JOB = text("SELECT pg_try_advisory_xact_lock(hashtextextended(:job_id, 0))")
+
+
+def commit(connection: Connection, job_id: str | None) -> None:
+    """Commit a transaction, which has added a job or else None; an error means that the job was not added.
+
+    Unless a job tells, or if the database does not come back in time, it is not known what an error means.
+    """
+    if job_id is not None:
+        connection.execute(LOCK_JOB, {"job_id": job_id})
+    try:
+        connection.commit()
+    except DBAPIError as exc:
+        if job_id is None or not exc.connection_invalidated or not is_added(connection, job_id):
+            raise
+
+
+def is_added(connection: Connection, job_id: str) -> bool:
+    """Whether the transaction that added a job was carried out; False if that could not be found out in time."""
+    until = time.monotonic() + COMMIT_WAIT
+    while time.monotonic() < until:
+        try:
+            connection.rollback()  # the next statement connects again
+            if connection.scalar(LOCK_JOB, {"job_id": job_id}):
+                return (
+                    connection.scalar(select(job.c.seq).where(job.c.job_id == job_id)) is not None
+                )
+        except DBAPIError:
+            pass  # the database is away
+        time.sleep(COMMIT_PAUSE)
+    return False

@@ -20,8 +20,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
+from ...backend import Backend
+from ...checks.lists.suffixes import registered_domain
+from ...checks.syntax.address import observe_syntax
 from ...contract.envelope import JobStatus
 from ...errors import BackendError
+from ...local.backend import LocalBackend
 from ...model.settings import parse_duration
 from ...model.verification import Verification, dump_payload
 from ...model.words import Reason, ValidationType
@@ -36,7 +40,6 @@ from ..engine import (
 from ..outages import OutageLog
 from ..settings import ServiceSettings
 from .group_committer import GroupCommitter
-from .owners import find_owners
 from .queue import BATCH_LIMIT, LEASE, JobOutcome, LeaseLost, Queue
 from .schema import RowsLocked
 from .store import STORE_UNAVAILABLE, Store, StoredJob, WorkerRow
@@ -423,6 +426,27 @@ class Worker:
             LOG.exception("the verification of job %s could not be written as JSON", job.job_id)
             return error_of(job, NOT_WRITTEN), None
         return replace(again, status=JobStatus.DONE, verification=payload), verification
+
+
+async def find_owners(backend: Backend, emails: Iterable[str]) -> dict[str, str | None]:
+    """The owner of the preferred mail server of each address's domain; None if no mail server would be asked.
+
+    A domain whose mail servers are not known, because its look-up failed or the backend does not use the DNS, is its
+    own owner.
+    """
+    domains = {email: observe_syntax(email.strip()).ascii_domain for email in emails}
+    found: dict[str, str | None] = {domain: domain or None for domain in domains.values()}
+    if isinstance(backend, LocalBackend):
+        names = [domain for domain in found if domain]
+        await backend.domains.require_resolver()
+        async for position, dns in backend.domains.observer.observe_domains(names):
+            if dns.exchanges:
+                found[names[position]] = registered_domain(
+                    dns.exchanges[0].host.lower().rstrip(".")
+                )
+            elif dns.is_undeliverable:
+                found[names[position]] = None
+    return {email: found[domain] for email, domain in domains.items()}
 
 
 def error_of(job: StoredJob, message: str) -> JobOutcome:

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from mailverdict.service.jobs.shares import WaitingOwner, choose_owners, shares
+from mailverdict.service.jobs.queue import WaitingOwner, choose_owners, shares
 
 
 @pytest.mark.parametrize(
