@@ -89,9 +89,11 @@ def shares(counts: Mapping[str, int], room: int) -> dict[str, int]:
     """
     chosen = sorted(list(counts.items())[: max(room, 0)], key=itemgetter(1))
     given = {}
-    for i, (client, count) in enumerate(chosen):
-        given[client] = min(count, room // (len(chosen) - i))
+    left = len(chosen)
+    for client, count in chosen:
+        given[client] = min(count, room // left)
         room -= given[client]
+        left -= 1
     return given
 
 
@@ -112,11 +114,11 @@ def choose_owners(
     clients: dict[str, list[str]] = {}  # by owner
     owners: dict[str, list[str]] = {}  # by client, the last one first
     chosen: dict[str, None] = {}
-    for each in waiting:
-        clients.setdefault(each.name, []).append(each.client)
-        owners.setdefault(each.client, []).insert(0, each.name)
-        if each.is_check and len(chosen) < free:
-            chosen[each.name] = None
+    for waiter in waiting:
+        clients.setdefault(waiter.name, []).append(waiter.client)
+        owners.setdefault(waiter.client, []).insert(0, waiter.name)
+        if waiter.is_check and len(chosen) < free:
+            chosen[waiter.name] = None
     kept = places // KEPT
     if free > kept:
         free -= kept
@@ -278,8 +280,11 @@ class Queue:
             jobs = [] if held is None else self.jobs_of(connection, number, held)
             most = self.settings.concurrency * max(workers, 1)
             room = most - verifying
-            is_roomy = room - most // KEPT >= max(most // 4, 1)
-            room = min(room - most // KEPT if is_roomy else room, BATCH_LIMIT)
+            kept = most // KEPT
+            is_roomy = room - kept >= max(most // 4, 1)
+            if is_roomy:
+                room -= kept
+            room = min(room, BATCH_LIMIT)
             if room > 0 and waiting + postponed:
                 jobs += self.start(
                     connection, number, types, room, now, newcomers_only=not is_roomy
@@ -297,50 +302,48 @@ class Queue:
         newcomers_only: bool,
     ) -> list[StoredJob]:
         """Claim a share of the waiting jobs of each client."""
-        clients = connection.execute(self.ready(types, now, newcomers_only=newcomers_only)).all()
-        tokens = {row.client: self.store.tokens_of(row, now) for row in clients}
-        counts = {
-            row.client: int(min(row.waiting, tokens[row.client] + ROUNDING)) for row in clients
-        }
+        ready = self.ready(types, now, newcomers_only=newcomers_only)
+        tokens: dict[str, float] = {}
+        counts: dict[str, int] = {}
+        for row in connection.execute(ready).all():
+            tokens[row.client] = self.store.tokens_of(row, now)
+            counts[row.client] = int(min(row.waiting, tokens[row.client] + ROUNDING))
         jobs: list[StoredJob] = []
         taken = []
         for client, count in shares(counts, room).items():
-            found = connection.execute(
-                CLAIM, {"of": client, "count": count, "types": types, "by": number, "at": now}
-            ).all()
-            jobs += map(StoredJob._make, found)
-            left = (
-                tokens[client] - len(found) if self.store.rate else float(self.settings.rate_burst)
-            )
-            taken.append({"of": client, "count": len(found), "left": left, "at": now})
+            values = {"of": client, "count": count, "types": types, "by": number, "at": now}
+            claimed = connection.execute(CLAIM, values).all()
+            jobs += map(StoredJob._make, claimed)
+            left = float(self.settings.rate_burst)
+            if self.store.rate:
+                left = tokens[client] - len(claimed)
+            taken.append({"of": client, "count": len(claimed), "left": left, "at": now})
         if taken:
             connection.execute(TAKEN, taken)
-        return sorted(jobs, key=lambda each: each.seq)
+        return sorted(jobs, key=lambda claimed: claimed.seq)
 
     def ready(self, types: Sequence[str], now: float, *, newcomers_only: bool) -> Any:
         """The query for clients whose jobs may start, the one whose jobs were started longest ago first."""
         of_client = exists().where(
             IS_QUEUED, job.c.client == backlog.c.client, job.c.validation_type.in_(types)
         )
-        found = (
-            select(backlog).where(backlog.c.waiting > 0, of_client).order_by(backlog.c.counted_at)
-        )
+        ready = select(backlog).where(backlog.c.waiting > 0, of_client)
         if newcomers_only:
-            found = found.where(backlog.c.verifying == 0)
+            ready = ready.where(backlog.c.verifying == 0)
         if self.store.rate:
             tokens = backlog.c.tokens + (now - backlog.c.counted_at) * self.store.rate + ROUNDING
+            is_enough = (tokens >= self.store.start_tokens) | (tokens >= backlog.c.waiting)
             is_full = backlog.c.counted_at > now + CLOCK_STEP
-            found = found.where(
-                (tokens >= self.store.start_tokens) | (tokens >= backlog.c.waiting) | is_full
-            )
-        return found.limit(CLIENTS_AT_ONCE).with_for_update(of=backlog, skip_locked=True)
+            ready = ready.where(is_enough | is_full)
+        ready = ready.order_by(backlog.c.counted_at).limit(CLIENTS_AT_ONCE)
+        return ready.with_for_update(of=backlog, skip_locked=True)
 
     def jobs_of(
         self, connection: Connection, number: int, held: Collection[int]
     ) -> list[StoredJob]:
         """The jobs of a worker that it does not know of."""
-        found = map(StoredJob._make, connection.execute(SELECT_JOB.where(job.c.worker == number)))
-        return [each for each in found if each.seq not in held]
+        rows = connection.execute(SELECT_JOB.where(job.c.worker == number))
+        return [StoredJob._make(row) for row in rows if row.seq not in held]
 
     def release_due(self, connection: Connection, now: float) -> list[StoredJob]:
         """Queue jobs whose retry is due; return those that were postponed because the queue had no room, and has none.
@@ -349,51 +352,52 @@ class Queue:
         Only with ``settle`` the queue has no room for them; else they have been counted among the unfinished.
         """
         longest = now + self.longest_wait + CLOCK_STEP
-        limits = {"now": now, "longest": longest}
-        due = list(map(StoredJob._make, connection.execute(DUE, limits)))
+        rows = connection.execute(DUE, {"now": now, "longest": longest})
+        due = [StoredJob._make(row) for row in rows]
         if not due:
             return []
-        clients = {each.client for each in due}
+        clients = {postponed.client for postponed in due}
         locked = LOCK_BACKLOG.with_for_update(skip_locked=True)
         free = set(connection.scalars(locked, {"clients": clients}))
-        due = [each for each in due if each.client in free]
+        due = [postponed for postponed in due if postponed.client in free]
         room = len(due)
         if self.settings.when_saturated is not WhenSaturated.WAIT:
             in_queue = select(func.sum(backlog.c.waiting + backlog.c.verifying))
             room = max(self.settings.queue_limit - int(connection.scalar(in_queue) or 0), 0)
-        found = connection.execute(LOCK_JOBS, {"seqs": [each.seq for each in due[:room]]}).all()
+        seqs = [postponed.seq for postponed in due[:room]]
         changes = Changes()
         released = []
-        for row in found:
+        for row in connection.execute(LOCK_JOBS, {"seqs": seqs}).all():
             if row.due is None or now < row.due <= longest:
                 continue  # another worker has released it meanwhile
-            released.append(row)
+            released.append({"of": row.seq, "now": now})
             changes.add(row.client, row.status, row.due, -1)
             changes.add(row.client, JobStatus.QUEUED, None)
         if released:
-            connection.execute(RELEASE, [{"of": row.seq, "now": now} for row in released])
+            connection.execute(RELEASE, released)
         changes.write(connection)
         return due[room:]
 
     def settle(self, groups: Sequence[Sequence[JobOutcome]]) -> list[set[int]]:
         """Write what became of jobs; one that has ended keeps its first result. Return those written of each group."""
         written: set[int] = set()
-        outcomes = [each for group in groups for each in group]
-        for at in range(0, len(outcomes), BATCH_LIMIT):
-            written |= self.settle_piece(outcomes[at : at + BATCH_LIMIT])
-        return [{each.seq for each in group} & written for group in groups]
+        outcomes = list(chain.from_iterable(groups))
+        for start in range(0, len(outcomes), BATCH_LIMIT):
+            written |= self.settle_piece(outcomes[start : start + BATCH_LIMIT])
+        return [{outcome.seq for outcome in group} & written for group in groups]
 
     def settle_piece(self, outcomes: Sequence[JobOutcome]) -> set[int]:
-        by_seq = {each.seq: each for each in reversed(outcomes)}
-        changes, rows = Changes(), []
+        by_seq = {outcome.seq: outcome for outcome in reversed(outcomes)}
+        changes = Changes()
+        rows = []
         with self.store.writer.begin() as connection:
             now = self.store.now(connection)
-            lock_backlog(connection, {each.client for each in outcomes})
+            lock_backlog(connection, {outcome.client for outcome in outcomes})
             for row in connection.execute(LOCK_JOBS, {"seqs": list(by_seq)}):
-                each = by_seq[row.seq]
+                outcome = by_seq[row.seq]
                 changes.add(row.client, row.status, row.due, -1)
-                changes.add(row.client, each.status, each.due_in)
-                rows.append(settled_row(each, now))
+                changes.add(row.client, outcome.status, outcome.due_in)
+                rows.append(settled_row(outcome, now))
             if rows:
                 statement = SETTLE.format(rows_of_marks(self.store.mark, rows))
                 connection.exec_driver_sql(statement, tuple(chain.from_iterable(rows)))
@@ -508,19 +512,19 @@ class Queue:
         with self.store.writer.begin() as connection:
             self.hold(connection, number)
             mine = set(connection.scalars(select(owner.c.name).where(owner.c.worker == number)))
-            waiting = [
-                WaitingOwner(name, client, priority > 0)
-                for name, client, priority in connection.execute(WAITING_OWNERS)
-                if routes.get(name, egress) == egress
-            ]
-            last = {name: at for at, name in enumerate(given_up)}
-            waiting.sort(key=lambda each: last.get(each.name, -1))
+            waiting = []
+            for name, client, priority in connection.execute(WAITING_OWNERS):
+                if routes.get(name, egress) == egress:
+                    waiting.append(WaitingOwner(name, client, priority > 0))
+            last = {name: place for place, name in enumerate(given_up)}
+            waiting.sort(key=lambda waiter: last.get(waiter.name, -1))
             turns = Counter(client for clients in asked.values() for client in clients)
             names = sorted(choose_owners(waiting, turns, places - len(mine), places))
             if names:
                 values = [{"name": name, "worker": number} for name in names]
                 mine |= set(connection.scalars(self.add_owner, values))
-        return mine - asked.keys(), len({each.name for each in waiting}) > len(names)
+        more_wait = len({waiter.name for waiter in waiting}) > len(names)
+        return mine - asked.keys(), more_wait
 
     def release_owner(self, number: int, name: str) -> None:
         """Give up the right to ask an owner."""
@@ -566,16 +570,16 @@ class Queue:
         return connection.execute(delete(job).where(job.c.seq.in_(found))).rowcount
 
 
-def settled_row(each: JobOutcome, now: float) -> tuple[Any, ...]:
-    due = None if each.due_in is None else now + each.due_in
+def settled_row(outcome: JobOutcome, now: float) -> tuple[Any, ...]:
+    due = None if outcome.due_in is None else now + outcome.due_in
     return (
-        each.seq,
-        each.status,
-        each.verification,
-        each.message,
-        each.attempt,
+        outcome.seq,
+        outcome.status,
+        outcome.verification,
+        outcome.message,
+        outcome.attempt,
         due,
-        each.second_pass,
+        outcome.second_pass,
         now,
     )
 

@@ -246,14 +246,14 @@ class Store:
         If jobs exist already, because two processes wrote one submission at once, each debit gets a transaction, and
         the one that failed has the exception as its result. `QueueFull` is a result, too.
         """
-        if self.driver is not None and not any(each.jobs for each in debits):
+        if self.driver is not None and not any(debit.jobs for debit in debits):
             return self.submit_debits(self.driver, debits)
         try:
             return self.submit_together(debits)
         except IntegrityError:
             if len(debits) == 1:
                 raise
-            return [self.submit_alone(each) for each in debits]
+            return [self.submit_alone(debit) for debit in debits]
 
     def submit_debits(
         self, driver: sqlite3.Connection, debits: Sequence[Debit]
@@ -281,22 +281,26 @@ class Store:
         with self.writer.connect() as connection:
             now = self.now(connection)
             fits = self.find_room(connection, debits)
-            with_room = [each for each, has_room in zip(debits, fits, strict=True) if has_room]
-            decided = iter(self.debit(connection.exec_driver_sql, with_room, now))
-            results = [next(decided) if has_room else QueueFull() for has_room in fits]
-            granted = [
-                each
-                for each, result in zip(debits, results, strict=True)
-                if each.jobs and isinstance(result, Account) and result.granted
-            ]
+            with_room = [debit for debit, has_room in zip(debits, fits, strict=True) if has_room]
+            accounts = iter(self.debit(connection.exec_driver_sql, with_room, now))
+            results: list[Account | Exception] = []
+            granted: list[Debit] = []
+            for debit, has_room in zip(debits, fits, strict=True):
+                if not has_room:
+                    results.append(QueueFull())
+                    continue
+                account = next(accounts)
+                results.append(account)
+                if account.granted and debit.jobs:
+                    granted.append(debit)
             tokens = self.add_jobs(connection, granted, now)
-            commit(connection, granted[0].jobs[0].job_id if granted and self.is_shared else None)
-        return [
-            each
-            if isinstance(each, Exception)
-            else each._replace(tokens=tokens.get(debit.client, math.inf))
-            for debit, each in zip(debits, results, strict=True)
-        ]
+            is_told = self.is_shared and granted
+            commit(connection, granted[0].jobs[0].job_id if is_told else None)
+        for number, debit in enumerate(debits):
+            result = results[number]
+            if isinstance(result, Account):
+                results[number] = result._replace(tokens=tokens.get(debit.client, math.inf))
+        return results
 
     def find_room(self, connection: Connection, debits: Sequence[Debit]) -> list[bool]:
         """Whether the queue has room for the jobs of each debit, if jobs wait.
@@ -304,18 +308,19 @@ class Store:
         A client may have as many waiting jobs as there is room for others, so that one alone can fill half of the
         queue, and leaves room for others then.
         """
-        sizes = [sum(new.status == JobStatus.QUEUED for new in each.jobs) for each in debits]
+        sizes = [sum(new.status == JobStatus.QUEUED for new in debit.jobs) for debit in debits]
         if self.settings.when_saturated is not WhenSaturated.WAIT or not any(sizes):
             return [True] * len(debits)
         room = self.settings.queue_limit - int(connection.scalar(select(func.sum(OPEN))) or 0)
-        of_clients = backlog.c.client.in_({each.client for each in debits})
-        found = connection.execute(select(backlog.c.client, backlog.c.waiting).where(of_clients))
-        waiting = Counter({row.client: row.waiting for row in found})
+        of_clients = backlog.c.client.in_({debit.client for debit in debits})
+        rows = connection.execute(select(backlog.c.client, backlog.c.waiting).where(of_clients))
+        waiting = Counter({row.client: row.waiting for row in rows})
         fits = []
-        for each, size in zip(debits, sizes, strict=True):
-            fits.append(not size or waiting[each.client] + size <= room)
-            if fits[-1]:
-                waiting[each.client] += size
+        for debit, size in zip(debits, sizes, strict=True):
+            has_room = not size or waiting[debit.client] + size <= room
+            fits.append(has_room)
+            if has_room:
+                waiting[debit.client] += size
                 room -= size
         return fits
 
@@ -369,23 +374,20 @@ class Store:
         self, connection: Connection, debits: Sequence[Debit], now: float
     ) -> dict[str, float]:
         """Write the jobs of debits and count them; return how many more of each client would start without a wait."""
-        changes = Changes()
-        for each in debits:
-            changes.counts[each.client, "waiting"] += (
-                0  # a client all of whose jobs have ended has tokens, too
-            )
-            for new in each.jobs:
-                changes.add(each.client, new.status, new.due_in)
         if not debits:
             return {}
+        changes = Changes()
+        for debit in debits:
+            # A client all of whose jobs have ended has tokens, too.
+            changes.counts[debit.client, "waiting"] += 0
+            for new in debit.jobs:
+                changes.add(debit.client, new.status, new.due_in)
         full = {"tokens": float(min(self.settings.rate_burst, 2**53)), "counted_at": now}
-        standing = connection.execute(
-            self.add_open, [{"client": row.pop("of"), **row, **full} for row in changes.rows()]
-        )
+        counts = [{"client": row.pop("of"), **row, **full} for row in changes.rows()]
+        standing = connection.execute(self.add_open, counts)
         tokens = {row.client: self.tokens_of(row, now) - row.waiting for row in standing}
-        insert_jobs(
-            connection, [job_row(each.client, new, now) for each in debits for new in each.jobs]
-        )
+        rows = [job_row(debit.client, new, now) for debit in debits for new in debit.jobs]
+        insert_jobs(connection, rows)
         return tokens
 
     # --- what is read ---------------------------------------------------------------------------------
@@ -404,23 +406,22 @@ class Store:
         """The jobs with these identifiers, None where there is none, by one statement."""
         with self.reader.begin() as connection:
             rows = connection.execute(SELECT_JOB.where(job.c.job_id.in_(set(job_ids))))
-            found = {each.job_id: each for each in map(StoredJob._make, rows)}
-        return [found.get(job_id) for job_id in job_ids]
+            jobs = {row.job_id: StoredJob._make(row) for row in rows}
+        return [jobs.get(job_id) for job_id in job_ids]
 
     def account(self, client: str) -> Account:
         """What a client has left."""
         with self.reader.begin() as connection:
             now = self.now(connection)
             used = quota_used(connection, client, self.settings.day_of(now))
+            remaining = max(self.settings.daily_limit - used, 0)
             row = connection.execute(
                 select(backlog).where(backlog.c.client == client)
             ).one_or_none()
-            free = (
-                float(self.settings.rate_burst)
-                if row is None
-                else self.tokens_of(row, now) - row.waiting
-            )
-            return Account(now, max(self.settings.daily_limit - used, 0), free, used=used)
+            free = float(self.settings.rate_burst)
+            if row is not None:
+                free = self.tokens_of(row, now) - row.waiting
+            return Account(now, remaining, free, used=used)
 
     def is_running(self) -> Any:
         """The condition for workers that have not died."""
@@ -439,15 +440,16 @@ class Store:
             .where(self.is_running())
             .order_by(worker.c.id)
         )
+        age = 0.0
+        workers: tuple[WorkerRow, ...] = ()
         with self.reader.begin() as connection:
             waiting, verifying, postponed = map(int, connection.execute(select(*COUNTS)).one())
-            oldest = (
-                [each for each in connection.scalars(OLDEST) if each is not None] if waiting else []
-            )
-            age = max(self.now(connection) - min(oldest), 0.0) if oldest else 0.0
-            workers = (
-                tuple(WorkerRow(*row) for row in connection.execute(rows)) if self.is_shared else ()
-            )
+            if waiting:
+                oldest = [moment for moment in connection.scalars(OLDEST) if moment is not None]
+                if oldest:
+                    age = max(self.now(connection) - min(oldest), 0.0)
+            if self.is_shared:
+                workers = tuple(WorkerRow(*row) for row in connection.execute(rows))
         return Depth(waiting, verifying, postponed, age, workers)
 
     def accepts_writes(self) -> bool:

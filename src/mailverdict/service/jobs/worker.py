@@ -177,32 +177,35 @@ class Worker:
         held = self.held if self.is_unsure else None
         claimed = await self.store.write(self.queue.claim, self.number, types, held)
         self.is_unsure = False
-        self.held.update(each.seq for each in claimed.jobs)
+        self.held.update(job.seq for job in claimed.jobs)
         if claimed.jobs:
             self.wakeup.set()  # there may be more
-        for validation_type in sorted({each.validation_type for each in claimed.jobs}):
-            batch = [each for each in claimed.jobs if each.validation_type == validation_type]
+        for validation_type in sorted({job.validation_type for job in claimed.jobs}):
+            batch = [job for job in claimed.jobs if job.validation_type == validation_type]
             self.start(self.begin(validation_type, batch))
         if claimed.refused:
             saturated = [
-                (each, CheckOutcome(each.email, failure=EngineFailure.SATURATED))
-                for each in claimed.refused
+                (job, CheckOutcome(job.email, failure=EngineFailure.SATURATED))
+                for job in claimed.refused
             ]
             keep(self.settle(saturated), self.writing)
         if self.store.is_shared and ValidationType.SMTP in types and claimed.others:
-            egress, places = self.abilities.egress, self.abilities.concurrency
-            names, self.others_wait = await self.store.write(
-                self.queue.lease_owners,
-                self.number,
-                egress,
-                dict(self.asked),
-                places,
-                list(self.given_up),
-            )
-            for name in names:
-                self.asked[name] = set()
-                self.given_up.pop(name, None)
-                self.start(self.ask(name))
+            await self.lease_owners()
+
+    async def lease_owners(self) -> None:
+        """Begin with owners whose jobs wait, as far as there are places."""
+        names, self.others_wait = await self.store.write(
+            self.queue.lease_owners,
+            self.number,
+            self.abilities.egress,
+            dict(self.asked),
+            self.abilities.concurrency,
+            list(self.given_up),
+        )
+        for name in names:
+            self.asked[name] = set()
+            self.given_up.pop(name, None)
+            self.start(self.ask(name))
 
     async def renew_periodically(self) -> None:
         """Renew the lease; interrupt the verifications when others may get this worker's jobs.
@@ -267,33 +270,41 @@ class Worker:
         ) as exc:  # the resolver cannot be used: the engine says so for every address
             LOG.error("the mail servers could not be found: %s", exc)
             return jobs
-        owners = {each.seq: name for each in jobs if (name := found[each.email])}
+        owners: dict[int, str] = {}
+        without_owner: list[StoredJob] = []
+        for job in jobs:
+            name = found[job.email]
+            if name:
+                owners[job.seq] = name
+            else:
+                without_owner.append(job)
         if owners:
             await self.until_written(
                 partial(self.store.write, self.queue.route, self.number, owners)
             )
             self.held.difference_update(owners)
             self.wakeup.set()
-        return [each for each in jobs if each.seq not in owners]
+        return without_owner
 
     async def ask(self, name: str) -> None:
         """Verify the single checks and the jobs of an owner in pieces, and go on while there are any.
 
         After `piece_seconds` another owner that waits gets the place of this one.
         """
-        began, size = time.monotonic(), FIRST_PIECE
-        while found := await self.until_written(
+        began = time.monotonic()
+        size = FIRST_PIECE
+        while taken := await self.until_written(
             partial(self.store.read, self.queue.take, name, size)
         ):
-            jobs = [each for each in found if each.seq not in self.stuck]
-            checks = [each for each in jobs if each.priority]
-            piece, piece_began = checks or jobs, time.monotonic()
-            if not piece:
+            jobs = [job for job in taken if job.seq not in self.stuck]
+            if not jobs:
                 return  # nobody asks again what cannot be written, until this worker is started again
-            self.asked[name] = {each.client for each in piece}
-            await self.verify(
-                ValidationType.SMTP, piece, "check_timeout" if checks else "job_timeout"
-            )
+            checks = [job for job in jobs if job.priority]
+            piece = checks or jobs
+            piece_began = time.monotonic()
+            self.asked[name] = {job.client for job in piece}
+            limit = "check_timeout" if checks else "job_timeout"
+            await self.verify(ValidationType.SMTP, piece, limit)
             if len(piece) >= size:
                 wanted = size * self.piece_seconds / max(time.monotonic() - piece_began, 0.001)
                 size = int(min(max(wanted, SMALLEST_PIECE), BATCH_LIMIT))
@@ -311,8 +322,8 @@ class Worker:
     ) -> None:
         """Verify jobs of one type, and write their results as they come; the jobs of one address share its outcome."""
         unanswered: dict[str, list[StoredJob]] = {}
-        for each in jobs:
-            unanswered.setdefault(each.email.strip(), []).append(each)
+        for job in jobs:
+            unanswered.setdefault(job.email.strip(), []).append(job)
         if not unanswered:
             return
         clients = [same[0].client for same in unanswered.values()]
@@ -320,9 +331,10 @@ class Worker:
 
         def settle(outcomes: Iterable[CheckOutcome]) -> None:
             """Concurrently, so that one commit has many results."""
-            answered = [
-                (each, outcome) for outcome in outcomes for each in unanswered.pop(outcome.email)
-            ]
+            answered = []
+            for outcome in outcomes:
+                for job in unanswered.pop(outcome.email):
+                    answered.append((job, outcome))
             written.append(keep(self.settle(answered), self.writing))
 
         try:
@@ -344,20 +356,18 @@ class Worker:
 
         It never raises: an error here must not stop the other jobs of the batch.
         """
-        jobs = [each for each, _ in answered]
+        jobs = [job for job, _ in answered]
         try:
             try:
-                await self.write_outcomes(
-                    jobs, [self.outcome_of(each, outcome) for each, outcome in answered]
-                )
+                outcomes = [self.outcome_of(job, outcome) for job, outcome in answered]
+                await self.write_outcomes(jobs, outcomes)
             except Exception:
                 LOG.exception("%d results could not be written; their jobs end in error", len(jobs))
-                await self.write_outcomes(
-                    jobs, [(error_of(each, NOT_WRITTEN), None) for each in jobs]
-                )
+                errors = [(error_of(job, NOT_WRITTEN), None) for job in jobs]
+                await self.write_outcomes(jobs, errors)
         except Exception:
             LOG.exception("%d jobs stay in processing until the next start", len(jobs))
-            self.stuck.update(each.seq for each in jobs)
+            self.stuck.update(job.seq for job in jobs)
 
     async def write_outcomes(self, jobs: Sequence[StoredJob], finished: Sequence[Finished]) -> None:
         """Write outcomes, for as long as the store is unavailable again and again; then count the jobs that ended.
@@ -372,10 +382,11 @@ class Worker:
             for outcomes in by_client.values()
         ]
         written = set().union(*await asyncio.gather(*writes))
-        for each, (outcome, verification) in zip(jobs, finished, strict=True):
-            if each.seq in written and outcome.status != JobStatus.PROCESSING and not each.priority:
+        for job, (outcome, verification) in zip(jobs, finished, strict=True):
+            has_ended = job.seq in written and outcome.status != JobStatus.PROCESSING
+            if has_ended and not job.priority:
                 self.on_finished(outcome.status, verification)
-        self.held.difference_update(each.seq for each in jobs)
+        self.held.difference_update(job.seq for job in jobs)
         self.wakeup.set()
 
     async def until_written(self, write: Callable[[], Awaitable[T]]) -> T:
@@ -398,7 +409,8 @@ class Worker:
 
         A job without further attempts ends as `throttled`, and a single check is not tried again: its client waits.
         """
-        backoff, verification = self.settings.saturation_backoff, outcome.verification
+        backoff = self.settings.saturation_backoff
+        verification = outcome.verification
         again = JobOutcome(
             job.seq,
             job.client,
@@ -414,11 +426,8 @@ class Worker:
             )
         if verification is None:
             return error_of(job, FAILURE_MESSAGE[outcome.failure or EngineFailure.ERROR]), None
-        if (
-            Reason.GREYLISTED in verification.reasons
-            and self.second_pass_after
-            and not (job.second_pass or job.priority)
-        ):
+        is_first_pass = bool(self.second_pass_after) and not (job.second_pass or job.priority)
+        if Reason.GREYLISTED in verification.reasons and is_first_pass:
             return replace(again, second_pass=True, due_in=self.second_pass_after), None
         try:
             payload = dump_verification(verification)
@@ -435,18 +444,17 @@ async def find_owners(backend: Backend, emails: Iterable[str]) -> dict[str, str 
     own owner.
     """
     domains = {email: observe_syntax(email.strip()).ascii_domain for email in emails}
-    found: dict[str, str | None] = {domain: domain or None for domain in domains.values()}
+    owners: dict[str, str | None] = {domain: domain or None for domain in domains.values()}
     if isinstance(backend, LocalBackend):
-        names = [domain for domain in found if domain]
+        names = [domain for domain in owners if domain]
         await backend.domains.require_resolver()
         async for position, dns in backend.domains.observer.observe_domains(names):
             if dns.exchanges:
-                found[names[position]] = registered_domain(
-                    dns.exchanges[0].host.lower().rstrip(".")
-                )
+                host = dns.exchanges[0].host.lower().rstrip(".")
+                owners[names[position]] = registered_domain(host)
             elif dns.is_undeliverable:
-                found[names[position]] = None
-    return {email: found[domain] for email, domain in domains.items()}
+                owners[names[position]] = None
+    return {email: owners[domain] for email, domain in domains.items()}
 
 
 def error_of(job: StoredJob, message: str) -> JobOutcome:
