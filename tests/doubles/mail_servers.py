@@ -15,12 +15,12 @@ import pyarrow as pa
 
 from mailverdict.checks.dns.answers import AnswerOutcome, DnsAnswer
 from mailverdict.checks.lists.flags import load_lists
-from mailverdict.checks.smtp.protocol.session import Session
-from mailverdict.checks.smtp.protocol.steps import (
+from mailverdict.checks.smtp.protocol.session import (
     LimitObserved,
     Read,
     RecipientAnswers,
     Send,
+    Session,
     SessionEnd,
     TimedReplies,
     WindowRequest,

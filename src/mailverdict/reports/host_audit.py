@@ -17,8 +17,7 @@ from ..checks.blacklist import BlacklistCheck
 from ..checks.dns.answers import AnswerOutcome, DnsAnswer, RecordType
 from ..checks.dns.resolver import Resolver
 from ..checks.networks import may_dial
-from ..checks.smtp.protocol.session import Session
-from ..checks.smtp.protocol.steps import SessionPlan
+from ..checks.smtp.protocol.session import Session, SessionPlan
 from ..checks.smtp.transport.driver import SessionTimeouts, Transcript, drive_session
 from ..errors import ResolverError, SettingsError
 from ..local.backend import LocalBackend

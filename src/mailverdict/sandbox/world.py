@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..backend import Batch, Event, Job, Settled
-from ..checks.smtp.protocol.session import Session
-from ..checks.smtp.protocol.steps import SessionEnd
+from ..checks.smtp.protocol.session import Session, SessionEnd
 from ..checks.smtp.transport.driver import drive_session
 from ..local.backend import LocalBackend, check_names, utc_now
 from ..local.smtp.stage import MailboxStage

@@ -8,7 +8,7 @@ from mailverdict.checks.smtp.classify.classification import (
     classify_failure,
 )
 from mailverdict.checks.smtp.classify.classifier import classify_reply
-from mailverdict.checks.smtp.protocol.steps import SessionEnd, SessionPlan
+from mailverdict.checks.smtp.protocol.session import SessionEnd, SessionPlan
 from mailverdict.checks.smtp.replies import Reply
 from mailverdict.local.smtp.exchange import Route, SmtpExchange
 from mailverdict.local.smtp.recipients import (

@@ -11,7 +11,7 @@ from mailverdict.checks.smtp.classify.classification import (
     classify_failure,
 )
 from mailverdict.checks.smtp.classify.classifier import classify_reply
-from mailverdict.checks.smtp.protocol.steps import (
+from mailverdict.checks.smtp.protocol.session import (
     LimitObserved,
     SessionEnd,
     SessionPlan,

@@ -36,16 +36,15 @@ from ...checks.smtp.classify.classification import (
     FailureKind,
     classify_failure,
 )
-from ...checks.smtp.protocol.steps import (
+from ...checks.smtp.protocol.commands import Recipient, domain_of
+from ...checks.smtp.protocol.session import (
     LimitObserved,
-    Recipient,
     RecipientAnswers,
     SessionEnd,
     SessionPlan,
     WindowPlan,
     WindowRequest,
 )
-from ...checks.smtp.protocol.windows import domain_of
 from ...checks.smtp.replies import Reply
 from ...checks.smtp.transport.driver import SessionTimeouts
 from ...model.evidence import Action, Classification, MailboxEvidence

@@ -26,8 +26,7 @@ from ...checks.dns.answers import AnswerOutcome, DnsAnswer
 from ...checks.dns.resolver import Resolver
 from ...checks.networks import may_dial
 from ...checks.operators import Operator, find_operator
-from ...checks.smtp.protocol.session import Session
-from ...checks.smtp.protocol.steps import SessionEnd, SessionPlan
+from ...checks.smtp.protocol.session import Session, SessionEnd, SessionPlan
 from ...checks.smtp.transport.driver import SessionHandler, Transcript, drive_session
 from ...model.evidence import Classification
 from ...model.settings import LocalSettings

@@ -34,7 +34,8 @@ import pyarrow as pa
 
 from ...checks.smtp.classify.classification import ABOUT_MAILBOX, OUT_OF_STEP
 from ...checks.smtp.classify.classifier import catch_all_of
-from ...checks.smtp.protocol.steps import Recipient, SessionEnd
+from ...checks.smtp.protocol.commands import Recipient
+from ...checks.smtp.protocol.session import SessionEnd
 from ...checks.smtp.replies import Reply
 from ...checks.syntax.column import normal_forms
 from ...model.evidence import (

@@ -9,13 +9,13 @@ from functools import cache
 from typing import NamedTuple
 
 from mailverdict.checks.smtp.classify.classification import ConnectionFailure, FailureKind
-from mailverdict.checks.smtp.protocol.session import Session
-from mailverdict.checks.smtp.protocol.steps import (
+from mailverdict.checks.smtp.protocol.commands import Recipient
+from mailverdict.checks.smtp.protocol.session import (
     LimitObserved,
     Read,
-    Recipient,
     RecipientAnswers,
     Send,
+    Session,
     SessionEnd,
     SessionPlan,
     StartTls,

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.checks.smtp.classify.classification import Action, ConnectionFailure, FailureKind
-from mailverdict.checks.smtp.protocol.session import Session
-from mailverdict.checks.smtp.protocol.steps import (
+from mailverdict.checks.smtp.protocol.session import (
     LimitObserved,
     Read,
     RecipientAnswers,
     Send,
+    Session,
     SessionEnd,
     SessionPlan,
     WindowPlan,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from mailverdict.checks.smtp.protocol.steps import Recipient
-from mailverdict.checks.smtp.protocol.windows import (
+from mailverdict.checks.smtp.protocol.commands import (
     OpenTransaction,
+    Recipient,
     is_misplaced,
     plan_window,
     transaction_after,

@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 
 import pytest
 
-from mailverdict.checks.smtp.protocol.session import Session
-from mailverdict.checks.smtp.protocol.steps import (
+from mailverdict.checks.smtp.protocol.commands import Recipient
+from mailverdict.checks.smtp.protocol.session import (
     LimitObserved,
-    Recipient,
     RecipientAnswers,
+    Session,
     SessionEnd,
     SessionPlan,
     WindowPlan,

@@ -1,12 +1,20 @@
-"""SMTP commands as bytes, and the extensions that the reply to EHLO announces."""
+"""SMTP commands as bytes, the extensions that the reply to EHLO announces, and windows of commands. Pure.
+
+A window is the commands that a session sends before it reads a reply, in order; it knows whether the replies belong to
+them:
+
+    MAIL FROM:<> | RCPT TO:<a@x.example> | RCPT TO:<b@x.example> | RSET | MAIL FROM:<> | RCPT TO:<probe@x.example>
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import lru_cache
+from typing import NamedTuple
 
-from ..replies import Reply
+from ..replies import CLOSED, Reply
 
 RSET = b"RSET\r\n"
 QUIT = b"QUIT\r\n"
@@ -99,3 +107,142 @@ def parse_limits(parameters: str) -> dict[str, int]:
     {'RCPTMAX': 20, 'RCPTDOMAINMAX': 1}
     """
     return {name.upper(): int(value) for name, value in LIMIT.findall(parameters)}
+
+
+# --- windows --------------------------------------------------------------------------------------
+
+
+class Recipient(NamedTuple):
+    """An address to ask about."""
+
+    address: str  # as it goes into RCPT, the domain in A-labels
+    is_probe: bool = False  # a random local part: it gets a transaction of its own
+
+
+class WindowCommand(NamedTuple):
+    """One command of a window."""
+
+    verb: str  # "RSET", "MAIL" or "RCPT"
+    data: bytes
+    recipient: Recipient | None = None  # of an RCPT
+    companions: int = 0  # recipients of its transaction, itself included
+    domains: int = 0  # domains of its transaction
+
+    @property
+    def phase(self) -> str:
+        """How the reply to it is classified."""
+        return "mail" if self.recipient is None else "rcpt"
+
+
+class OpenTransaction(NamedTuple):
+    """A transaction that can continue in the next window."""
+
+    asked: int = 0
+    domains: frozenset[str] = frozenset()
+
+
+def domain_of(recipient: Recipient) -> str:
+    """Everything after the last at sign, in lower case."""
+    return recipient.address.rpartition("@")[2].lower()
+
+
+def plan_window(
+    recipients: Sequence[Recipient],
+    *,
+    mail_from: str,
+    per_transaction: int,
+    one_domain: bool,
+    utf8: Set[Recipient],
+    begins_with_rset: bool,
+    transaction: OpenTransaction | None = None,
+) -> list[WindowCommand]:
+    """Lay out the commands that ask about `recipients`, all of them sendable; RSET separates transactions.
+
+    `utf8` names those that need SMTPUTF8 although their address is ASCII. `begins_with_rset`: a
+    transaction is under way; `transaction` is given where it can take more recipients. This saves one MAIL round
+    trip when the server does not pipeline.
+
+    >>> ask = [Recipient("a@x.example"), Recipient("zq7k@x.example", is_probe=True)]
+    >>> how = {"mail_from": "", "per_transaction": 50, "one_domain": False, "utf8": set(), "begins_with_rset": False}
+    >>> [each.verb for each in plan_window(ask, **how)]
+    ['MAIL', 'RCPT', 'RSET', 'MAIL', 'RCPT']
+    """
+    continued: list[Recipient] = []
+    if transaction is not None and not one_domain:
+        plain = [r for r in recipients if not r.is_probe and r not in utf8 and r.address.isascii()]
+        continued = plain[: max(0, per_transaction - transaction.asked)]
+    commands = rcpt_commands(continued, transaction or OpenTransaction())
+    done = set(continued)
+    rest = [r for r in recipients if r not in done]
+    for group, needs_utf8 in transactions(rest, per_transaction, utf8, one_domain=one_domain):
+        if commands or begins_with_rset:
+            commands.append(WindowCommand("RSET", RSET))
+        commands.append(WindowCommand("MAIL", mail(mail_from, smtputf8=needs_utf8)))
+        commands += rcpt_commands(group, OpenTransaction())
+    return commands
+
+
+def rcpt_commands(group: Sequence[Recipient], before: OpenTransaction) -> list[WindowCommand]:
+    """The RCPT commands of a transaction that may have had others before."""
+    companions, domains = (
+        len(group) + before.asked,
+        len(before.domains.union(map(domain_of, group))),
+    )
+    return [WindowCommand("RCPT", rcpt(r.address), r, companions, domains) for r in group]
+
+
+def transactions(
+    recipients: Iterable[Recipient], size: int, utf8: Set[Recipient], *, one_domain: bool
+) -> Iterator[tuple[list[Recipient], bool]]:
+    """Group recipients that may share a MAIL command; a probe stands alone, so that it affects no other recipient."""
+    groups: dict[tuple[bool, str], list[Recipient]] = {}
+    probes: list[Recipient] = []
+    for recipient in recipients:
+        if recipient.is_probe:
+            probes.append(recipient)
+            continue
+        needs_utf8 = recipient in utf8 or not recipient.address.isascii()
+        groups.setdefault((needs_utf8, domain_of(recipient) if one_domain else ""), []).append(
+            recipient
+        )
+    for (needs_utf8, _), group in groups.items():
+        for start in range(0, len(group), size):
+            yield group[start : start + size], needs_utf8
+    for probe in probes:
+        yield [probe], not probe.address.isascii()
+
+
+def transaction_after(
+    commands: Sequence[WindowCommand], before: OpenTransaction | None
+) -> OpenTransaction | None:
+    """The transaction under way after a window; None if it takes no more, as those of probes and SMTPUTF8."""
+    last = max((index for index, each in enumerate(commands) if each.verb == "MAIL"), default=-1)
+    asked = [each.recipient for each in commands[last + 1 :] if each.recipient]
+    if last >= 0:
+        is_plain = not commands[last].data.endswith(b"SMTPUTF8\r\n") and not any(
+            r.is_probe for r in asked
+        )
+        before = OpenTransaction() if is_plain else None
+    if before is None:
+        return None
+    return OpenTransaction(before.asked + len(asked), before.domains.union(map(domain_of, asked)))
+
+
+def is_misplaced(commands: Sequence[WindowCommand], replies: Sequence[Reply]) -> bool:
+    """Whether a refusal names another recipient of this window, or a reply belongs to the QUIT after it.
+
+    A server that loses a reply under pipelining shifts all later ones, and a shifted 550 would be a
+    wrong `mailbox_not_found`. There may be fewer replies than commands.
+    """
+    for each, reply in zip(commands, replies, strict=False):
+        if reply.code == CLOSED:
+            return True
+        if reply.is_positive or each.recipient is None or "@" not in reply.text:
+            continue
+        text = reply.text.lower()
+        if each.recipient.address.lower() not in text and any(
+            other.recipient is not None and other.recipient.address.lower() in text
+            for other in commands
+        ):
+            return True
+    return False

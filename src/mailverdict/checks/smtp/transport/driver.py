@@ -17,12 +17,12 @@ from typing import NamedTuple, cast
 from ....model.settings import Network
 from ..classify.classification import ConnectionFailure, FailureKind, classify_failure
 from ..classify.encodings import find_encoding
-from ..protocol.session import Session
-from ..protocol.steps import (
+from ..protocol.session import (
     LimitObserved,
     Read,
     RecipientAnswers,
     Send,
+    Session,
     SessionEnd,
     StartTls,
     Step,
