@@ -253,6 +253,15 @@ GOALS: dict[str, tuple[Goal, ...]] = {
         ),
         at_most(30, "%", "of a core, to poll 2,000 jobs", median("share of a core, polling")),
     ),
+    "hostile.fairness": (
+        at_most(
+            2,
+            "s",
+            "ten jobs of a client beside 5,000 at slow servers, on SQLite",
+            largest("SQLite: ten jobs"),
+        ),
+        at_most(2, "s", "the same on PostgreSQL", largest("PostgreSQL: ten jobs")),
+    ),
     "cluster": (
         at_most(
             50,
