@@ -369,8 +369,8 @@ def repair_cells(texts: pa.StringArray) -> pa.RecordBatch:
     clean = []
     changes = []
     for cell in cells:
-        is_one = len(cell.addresses) == 1
-        clean.append(cell.addresses[0] if is_one else None)
+        address = cell.addresses[0] if len(cell.addresses) == 1 else None
+        clean.append(address)
         changes.append(";".join(cell.changes))
     columns = {
         "clean": pa.array(clean, pa.string()),
@@ -435,9 +435,12 @@ def split_address(series: pd.Series[Any]) -> pd.DataFrame:
     distinct = read_texts(series).dictionary_encode()
     columns: dict[str, list[str | None]] = {"local": [], "domain": []}
     for text in distinct.dictionary.to_pylist():
-        local, sign, domain = text.rpartition("@")
-        columns["local"].append(local if sign else None)
-        columns["domain"].append(lower_domain(domain) if sign else None)
+        local = domain = None
+        if "@" in text:
+            local, _, domain = text.rpartition("@")
+            domain = lower_domain(domain)
+        columns["local"].append(local)
+        columns["domain"].append(domain)
     taken = {}
     for name, values in columns.items():
         rows = pa.array(values, pa.string()).take(distinct.indices)

@@ -236,8 +236,11 @@ def read_verdicts(
     options = ReadOptions(encoding, delimiter, sheet)
     given = ExportOptions.check(column, columns, outcomes, options)
     # A stream has its rows once.
-    frame = None if isinstance(source, str | Path) else frame_of(source, WHOSE)
-    answers = read_answers(source if frame is None else frame, given)
+    frame = None
+    if not isinstance(source, str | Path):
+        frame = frame_of(source, WHOSE)
+        source = frame
+    answers = read_answers(source, given)
     names = [label_of(COLUMN, None, result.name) for result in COLUMNS]
     library = library_of(frame)
     out: Any = answers.select(["email"]).rename_columns([COLUMN])
@@ -631,7 +634,8 @@ def export_answers(export: Export, given: ExportOptions) -> pa.Table:
         words["status"].append(str(answer.status))
         words["result"].append(answer.verdict)
         words["reasons"].append(answer.reasons)
-        words["source"].append(layout.service if answer.verdict else None)
+        source = layout.service if answer.verdict else None
+        words["source"].append(source)
     columns = {}
     for name, values in words.items():
         columns[name] = by_row(values, pa.string()).dictionary_encode()

@@ -228,7 +228,8 @@ def server_flag(name: str, evidence: Sequence[Evidence], codes: Codes) -> pa.Boo
     """A flag that only a session can establish."""
     flags = []
     for seen in evidence:
-        flags.append(None if seen.mailbox is None else getattr(seen.mailbox, name))
+        flag = None if seen.mailbox is None else getattr(seen.mailbox, name)
+        flags.append(flag)
     return pa.array(flags, pa.bool_()).take(pa.array(codes))
 
 
@@ -244,7 +245,8 @@ def by_code(values: Sequence[str | None], codes: Codes) -> pa.DictionaryArray:
     """A dictionary-encoded column: row i has ``values[codes[i]]``."""
     texts = []
     for value in values:
-        texts.append(None if value is None else str(value))
+        text = None if value is None else str(value)
+        texts.append(text)
     distinct = pa.array(texts, pa.string()).dictionary_encode()
     indices = distinct.indices.take(pa.array(codes))
     return pa.DictionaryArray.from_arrays(indices, distinct.dictionary)

@@ -146,8 +146,8 @@ def plain_schema(schema: pa.Schema) -> pa.Schema:
     """The schema with dictionary-encoded text as text."""
     fields = []
     for field in schema:
-        is_coded = pa.types.is_dictionary(field.type)
-        fields.append(pa.field(field.name, pa.string() if is_coded else field.type))
+        kind = pa.string() if pa.types.is_dictionary(field.type) else field.type
+        fields.append(pa.field(field.name, kind))
     return pa.schema(fields)
 
 

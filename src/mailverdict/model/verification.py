@@ -166,7 +166,8 @@ class Verification:
         """A few lines; texts of other hosts are cut, and without control characters."""
         lines = [self.title]
         for code, words in self._why():
-            lines.append(f"  {code}: {words}" if words else f"  {code}")
+            line = f"  {code}: {words}" if words else f"  {code}"
+            lines.append(line)
         if self.suggestion is not None:
             lines.append(f"  did you mean {self.suggestion}?")
         flags = self._flags()
@@ -315,6 +316,8 @@ def parse_payload(payload: object, path: str = "") -> Verification:
     email = require_field(payload, "email", str, path)
     assert isinstance(payload, Mapping)
     code = optional_field(payload, "reason", str, path)
+    if code is not None:
+        code = shorten(code, LONGEST_WORD)
     return Verification(
         email=email,
         validation_type=shorten(require_field(payload, "validation_type", str, path), LONGEST_WORD),
@@ -327,7 +330,7 @@ def parse_payload(payload: object, path: str = "") -> Verification:
         free=optional_field(payload, "free", bool, path),
         catch_all=optional_field(payload, "catch_all", bool, path),
         protected=optional_field(payload, "protected", bool, path),
-        reason=None if code is None else shorten(code, LONGEST_WORD),
+        reason=code,
         errors=parse_errors(payload.get("errors")),
         metadata=dict(optional_field(payload, "metadata", dict, path) or {}),
         extra={key: value for key, value in payload.items() if key not in KEYS},

@@ -118,7 +118,8 @@ class ChosenColumn:
 
     def figures(self, candidate: Candidate) -> str:
         """The figures of a column in words."""
-        return candidate.describe("" if self.is_whole else "the first ")
+        extent = "" if self.is_whole else "the first "
+        return candidate.describe(extent)
 
     def describe(self) -> str:
         """What was chosen, and what else there was.

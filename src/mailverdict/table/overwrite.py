@@ -339,7 +339,10 @@ def find_verified(frame: Any, prefix: str | None = None) -> tuple[Any, str | Non
     if not candidates:
         raise ColumnError(f"no column was verified: verify one first; there are {listed(labels)}")
     if len(candidates) > 1:
-        several = [columns[0][0] if columns else label for label, columns in candidates.items()]
+        several = []
+        for verdict, columns in candidates.items():
+            label = columns[0][0] if columns else verdict
+            several.append(label)
         raise ColumnError(f"several columns were verified: give one of {listed(several)}")
     ((verdict, columns),) = candidates.items()
     if columns:

@@ -458,7 +458,8 @@ def to_cells(data: Any) -> Any:
         return data
     if isinstance(data, pd.api.extensions.ExtensionArray | np.ndarray | pd.Index):
         cells = pd.Series(data).reset_index(drop=True)
-        refuse_rows(cells if cells.dtype == object else ())
+        if cells.dtype == object:
+            refuse_rows(cells)
         return cells
     if not isinstance(data, list):
         items = iter(data)
