@@ -186,6 +186,19 @@ def test_an_address_at_its_last_chance_is_sent_at_a_slow_service_too() -> None:
     assert any(pace.allowance(float(now), 5, is_last_chance=True) for now in range(203, 1_000))
 
 
+def test_as_many_are_sent_at_their_last_chance_as_twice_the_largest_batch_that_has_passed() -> None:
+    pace = Pace(1_000)
+    (first,) = send(pace, 0.0)
+    pace.on_refused(first, 2.0)
+    report(first.open, pace.on_abandoned, first, 2.0)
+    (trial,) = send(pace, 3.0)
+    report(trial.size, pace.on_passed, trial, 5.0)
+    for size in (7, 2):  # a small batch does not lower what a larger one has shown
+        assert pace.allowance(5.0, size) == size
+        report(size, pace.on_passed, pace.on_sent(5.0, size), 6.0)
+    assert pace.allowance(1_000.0, 100, is_last_chance=True) == 2 * 7
+
+
 def test_a_fixed_pace_is_kept_whatever_is_refused() -> None:
     pace, sent, now = Pace(1_000, fixed=20.0), 0, 0.0
     while now < 10:

@@ -345,7 +345,6 @@ class Pace:
             self.resume(now)
             return
         self.passed += sent.size
-        self.largest_passed = 1.0
         if self.epoch:
             self.largest_passed = max(self.largest_passed, float(sent.size))
         most = MAX_WINDOW
