@@ -25,7 +25,11 @@ def column_names(cells: Sequence[str], *, has_header: bool) -> list[str]:
     >>> column_names(["name", "email ", ""], has_header=True)
     ['name', 'email', 'column_3']
     """
-    return [(has_header and cell.strip()) or numbered(at) for at, cell in enumerate(cells)]
+    names = []
+    for at, cell in enumerate(cells):
+        name = cell.strip() if has_header else ""
+        names.append(name or numbered(at))
+    return names
 
 
 def numbered(at: int) -> str:
@@ -43,19 +47,22 @@ def find_start(rows: Sequence[Sequence[str]]) -> tuple[int, bool]:
     """
     if not rows:
         return 0, True
-    counts = Counter(map(len, rows))
-    width = max(counts, key=lambda each: (counts[each], each))
-    if (named := find_named_header(rows, width)) is not None:
+    counts = Counter(len(row) for row in rows)
+    width = max(counts, key=lambda length: (counts[length], length))
+    named = find_named_header(rows, width)
+    if named is not None:
         return named, True
-    if is_data(rows[0], rows[1:]):
+    first = rows[0]
+    if is_data(first, rows[1:]):
         return 0, False
-    if width < 2 or is_half_filled(rows[0], width) or any(map(says_email, rows[0])):
+    if width < 2 or is_half_filled(first, width) or has_email_name(first):
         return 0, True
     for at, row in enumerate(rows[1 : TITLE_ROWS + 1], 1):
         if has_address(row):
             break
-        is_named = is_half_filled(row, width) or any(map(says_email, row))
-        if len(row) == width and is_named and any(map(has_address, rows[at + 1 :])):
+        is_named = is_half_filled(row, width) or has_email_name(row)
+        is_above_addresses = any(has_address(below) for below in rows[at + 1 :])
+        if len(row) == width and is_named and is_above_addresses:
             return at, True
     return 0, True
 
@@ -66,15 +73,26 @@ def find_named_header(rows: Sequence[Sequence[str]], width: int) -> int | None:
     It names a column of addresses, and there are addresses below it.
     """
     for at, row in enumerate(rows[: TITLE_ROWS + 1]):
-        names = [i for i, cell in enumerate(row) if says_email(cell)]
-        if names and len(row) == width > 2 and is_half_filled(row, width) and not has_address(row):
-            is_below = any(
-                i < len(each) and ADDRESS.search(each[i]) for i in names for each in rows[at + 1 :]
-            )
-            return at if is_below and any(map(has_address, rows[:at])) else None
-        if sum(cell.strip() != "" for cell in row) > 1 or any(map(is_plain_address, row)):
+        columns = [column for column, cell in enumerate(row) if says_email(cell)]
+        is_whole = len(row) == width > 2 and is_half_filled(row, width)
+        if columns and is_whole and not has_address(row):
+            is_title = any(has_address(above) for above in rows[:at])
+            if is_title and has_address_below(rows[at + 1 :], columns):
+                return at
+            return None
+        filled = sum(cell.strip() != "" for cell in row)
+        if filled > 1 or any(is_plain_address(cell) for cell in row):
             return None
     return None
+
+
+def has_address_below(rows: Sequence[Sequence[str]], columns: Sequence[int]) -> bool:
+    """Whether one of some columns has an address."""
+    for row in rows:
+        for column in columns:
+            if column < len(row) and ADDRESS.search(row[column]):
+                return True
+    return False
 
 
 def is_data(row: Sequence[str], others: Sequence[Sequence[str]]) -> bool:
@@ -82,12 +100,24 @@ def is_data(row: Sequence[str], others: Sequence[Sequence[str]]) -> bool:
     if has_address(row):
         return True
     has_number = any(NUMBER.fullmatch(cell) for cell in row)
-    gaps = [i for i, cell in enumerate(row) if says_no_value(cell) and (has_number or cell.strip())]
-    return any(i < len(other) and is_plain_address(other[i]) for i in gaps for other in others)
+    gaps = []
+    for column, cell in enumerate(row):
+        if says_no_value(cell) and (has_number or cell.strip()):
+            gaps.append(column)
+    for other in others:
+        for column in gaps:
+            if column < len(other) and is_plain_address(other[column]):
+                return True
+    return False
 
 
 def is_half_filled(row: Sequence[str], width: int) -> bool:
-    return 2 * sum(not cell.isspace() and cell != "" for cell in row) > width
+    filled = sum(not cell.isspace() and cell != "" for cell in row)
+    return 2 * filled > width
+
+
+def has_email_name(row: Sequence[str]) -> bool:
+    return any(says_email(cell) for cell in row)
 
 
 def has_address(row: Sequence[str]) -> bool:

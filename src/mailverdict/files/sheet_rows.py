@@ -42,9 +42,14 @@ def row_sheet_class() -> Any:
 
         def append_rows(self, first: int, columns: Sequence[Any]) -> bool:
             """Append rows from a row on, by their columns; False for what has to go cell by cell."""
-            cells = [cells_of(column, at, first) for at, column in enumerate(columns)]
-            if not cells or not len(columns[0]) or any(column is None for column in cells):
+            if not columns or not len(columns[0]):
                 return False
+            cells = []
+            for at, column in enumerate(columns):
+                made = cells_of(column, at, first)
+                if made is None:
+                    return False
+                cells.append(made)
             last = first + len(columns[0]) - 1
             self._check_dimensions(first, 0)
             self._check_dimensions(last, len(columns) - 1)
@@ -58,7 +63,8 @@ def row_sheet_class() -> Any:
 def join_rows(cells: Sequence[pa.Array], first: int) -> str:
     """The XML of rows."""
     numbers = row_numbers(first, len(cells[0]))
-    return bytes(bytes_of(join('<row r="', numbers, '">', *cells, "</row>"))).decode()
+    rows = join('<row r="', numbers, '">', *cells, "</row>")
+    return bytes(bytes_of(rows)).decode()
 
 
 def cells_of(column: Any, at: int, first: int) -> pa.Array | None:
@@ -73,8 +79,9 @@ def cells_of(column: Any, at: int, first: int) -> pa.Array | None:
         figures = pc.if_else(values, "1", "0").cast(pa.large_string())
         return tagged(at, first, '" t="b"><v>', figures, "</v></c>")
     if pa.types.is_integer(kind):
-        largest = pc.max(pc.abs_checked(values.cast(pa.float64(), safe=False))).as_py() or 0
-        if largest >= MOST_EXACT:
+        sizes = pc.abs(values.cast(pa.float64(), safe=False))
+        largest = pc.max(sizes).as_py()
+        if largest is not None and largest >= MOST_EXACT:
             return None
         return tagged(at, first, '"><v>', values.cast(pa.large_string()), "</v></c>")
     if pa.types.is_float64(kind) and pc.all(pc.is_finite(values)).as_py() is not False:
@@ -84,17 +91,18 @@ def cells_of(column: Any, at: int, first: int) -> pa.Array | None:
 
 def text_cells(texts: pa.LargeStringArray, at: int, first: int) -> pa.Array | None:
     """The XML of cells of text; an empty one is none."""
-    if (pc.max(pc.utf8_length(texts)).as_py() or 0) > LONGEST_TEXT:
+    longest = pc.max(pc.utf8_length(texts)).as_py()
+    if longest is not None and longest > LONGEST_TEXT:
         return None
     has_control = pc.match_substring_regex(texts, TO_ESCAPE).fill_null(False)
     if has_control.true_count:
         escaped = [escape_control(text) for text in texts.filter(has_control).to_pylist()]
         texts = pc.replace_with_mask(texts, has_control, pa.array(escaped, pa.large_string()))
-    has_blanks = pc.match_substring_regex(texts, AROUND_BLANKS).fill_null(False).true_count > 0
+    around = pc.match_substring_regex(texts, AROUND_BLANKS).fill_null(False)
+    space = ' xml:space="preserve"' if around.true_count else ""
     for sign, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
         texts = pc.replace_substring(texts, sign, entity)
     texts = pc.if_else(pc.equal(texts, ""), None, texts)
-    space = ' xml:space="preserve"' if has_blanks else ""
     return tagged(at, first, f'" t="inlineStr"><is><t{space}>', texts, "</t></is></c>")
 
 

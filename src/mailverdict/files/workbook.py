@@ -28,7 +28,8 @@ from .sheet_rows import row_sheet_class
 from .sheets import is_ours, mark_of
 from .table_file import UNKNOWN, FileFormat
 
-XLSX_ROWS, XLSX_COLUMNS = 1_048_576, 16_384
+XLSX_ROWS = 1_048_576
+XLSX_COLUMNS = 16_384
 XLSX_CELL = 32_767  # characters in one cell
 SHOWN_ROWS = 5  # in a message
 XLSX_OPTIONS = {
@@ -40,12 +41,10 @@ XLSX_OPTIONS = {
     "remove_timezone": True,  # a workbook has no time zones; our times are UTC
     "default_date_format": "yyyy-mm-dd hh:mm:ss",
 }
-# Characters: the least and the greatest width of a column, and that of a time.
-NARROW, WIDE, MOMENT = (
-    8,
-    48,
-    19,
-)
+# In characters, the width of a column: at least, at most, and of times.
+NARROW = 8
+WIDE = 48
+MOMENT = 19
 ROWS_AT_ONCE = 8_192  # made at once: bounds memory
 ARROW = 3  # characters that the button of a filter covers
 SHEET_NAME = 31  # characters; a workbook allows no more
@@ -139,13 +138,13 @@ class TableSheet:
     """A worksheet with one table: a header that stays in view, filters, and columns as wide as their longest text."""
 
     def __init__(self, book: FormattedBook, name: str, title: Iterable[Sequence[Any]] = ()) -> None:
-        self.book, self.sheet = book, book.add_sheet(name)
+        self.book = book
+        self.sheet = book.add_sheet(name)
         self.row = 0
         self.header_row: int | None = None
         self.widths: list[int] = []
-        self.cut: list[
-            int
-        ] = []  # rows of the sheet, for each cell that is longer than a workbook allows
+        # Rows of the sheet, for each cell that is longer than a workbook allows.
+        self.cut: list[int] = []
         for cells in title:
             put_row(self.sheet, self.row, cells)
             self.row += 1
@@ -154,7 +153,8 @@ class TableSheet:
         """Write the header."""
         for column, name in enumerate(names):
             put_text(self.sheet, self.row, column, str(name), self.book.head)
-        self.header_row, self.row = self.row, self.row + 1
+        self.header_row = self.row
+        self.row += 1
         self.sheet.freeze_panes(self.row, 0)
         self.widths = [len(str(name)) + ARROW for name in names]
 
@@ -164,10 +164,10 @@ class TableSheet:
             self.begin(piece.column_names)
         check_room(self.row - 1 + len(piece), piece.num_columns)
         columns = [to_plain(column) for column in piece.columns]
-        self.cut += [self.row + 1 + row for column in columns for row in long_rows(column)]
-        self.widths = [
-            max(width, width_of(column)) for width, column in zip(self.widths, columns, strict=True)
-        ]
+        for at, column in enumerate(columns):
+            self.widths[at] = max(self.widths[at], width_of(column))
+            for row in long_rows(column):
+                self.cut.append(self.row + 1 + row)
         for start in range(0, len(piece), ROWS_AT_ONCE):
             self.write_rows([column.slice(start, ROWS_AT_ONCE) for column in columns])
 
@@ -289,25 +289,23 @@ def put_sections(book: FormattedBook, sheet: Any, sections: Iterable[Section]) -
 
 def put_section(book: FormattedBook, sheet: Any, row: int, section: Section) -> int:
     """Write a section from a row on; returns the row after it."""
-    sheet.write_string(row, 0, show_directions(section.title), book.section if row else book.title)
+    style = book.section if row else book.title
+    put_text(sheet, row, 0, show_directions(section.title), style)
     row += 1
     if section.said:
         put_cell(sheet, row, 0, section.said)
         row += 1
-    labels, columns = zip(*sheet_columns(section), strict=True) if section.rows else ((), ())
-    if any(labels):
-        for column, label in enumerate(labels):
-            sheet.write_string(row, column, label, book.head)
+    columns = list(sheet_columns(section)) if section.rows else []
+    if any(label for label, _ in columns):
+        for column, (label, _) in enumerate(columns):
+            put_text(sheet, row, column, label, book.head)
         row += 1
     first = row
-    for cells in zip(*columns, strict=True):
-        for column, cell in enumerate(cells):
-            if isinstance(cell, str):
-                put_cell(sheet, row, column, show_directions(cell))
-            elif cell == cell:
-                sheet.write_number(
-                    row, column, cell, book.share if isinstance(cell, float) else book.count
-                )
+    for at in range(
+        len(section.rows)
+    ):  # row by row: a row is written for good when the next one begins
+        for column, (_, cells) in enumerate(columns):
+            put_figure(book, sheet, row, column, cells[at])
         row += 1
     if section.has_chart:
         row += put_chart(book, sheet, first, row, section)
@@ -317,14 +315,28 @@ def put_section(book: FormattedBook, sheet: Any, row: int, section: Section) -> 
     return row
 
 
+def put_figure(book: FormattedBook, sheet: Any, row: int, column: int, cell: Any) -> None:
+    """Write a text, a share or a count of a section; a figure that is not known is left out."""
+    if isinstance(cell, str):
+        put_cell(sheet, row, column, show_directions(cell))
+        return
+    style = book.share if isinstance(cell, float) else book.count
+    is_known = cell == cell  # not a number otherwise
+    if is_known:
+        sheet.write_number(row, column, cell, style)
+
+
 def sheet_columns(section: Section) -> Iterator[tuple[str, Sequence[Any]]]:
     """Labels and cells; bars of several counts are a column for each, and one that repeats a figure is left out."""
-    for (label, kind), cells in zip(section.columns, zip(*section.rows, strict=True), strict=True):
+    for at, (label, kind) in enumerate(section.columns):
+        cells = [row[at] for row in section.rows]
         if kind == "bars":
             for name in cells[0]:
                 yield LABELS[name], [counts[name] for counts in cells]
+        elif kind == "badge":
+            yield label, [LABELS[name] for name in cells]
         elif kind not in ("bar", "interval"):
-            yield label, [LABELS[name] for name in cells] if kind == "badge" else cells
+            yield label, cells
 
 
 def put_chart(book: FormattedBook, sheet: Any, first: int, end: int, section: Section) -> int:
