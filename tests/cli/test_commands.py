@@ -286,9 +286,12 @@ def test_an_earlier_file_that_cannot_be_compared_ends_verify_before_anything_is_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("policy", "sheets"), [([], 1), (["--policy", "balanced"], 7)])
+@pytest.mark.parametrize(
+    ("policy", "sheets", "whole"),
+    [([], 1, "verified"), (["--policy", "balanced"], 7, "Everything")],
+)
 def test_a_workbook_has_a_sheet_for_each_action_of_a_policy(
-    run, contacts, tmp_path, policy, sheets
+    run, contacts, tmp_path, policy, sheets, whole
 ):
     out = tmp_path / "out.xlsx"
     for _ in range(2):  # it replaces its own
@@ -296,7 +299,7 @@ def test_a_workbook_has_a_sheet_for_each_action_of_a_policy(
         assert status == 0, err
     book = cells_of(out)
     assert len(book) == sheets
-    assert [row[0] for row in book["verified"]] == [
+    assert [row[0] for row in book[whole]] == [
         "email",
         "ada@gmail.com",
         "bob@gmial.com",
