@@ -42,12 +42,10 @@ class SettledRows:
         self.counts: Counter[str] = Counter()
         self.tables: list[pa.Table] = []
         self.size = 0
-        self.row_of: Positions | None = (
-            None  # by position; None: the rows are in the order of the addresses
-        )
-        self.asked_again: dict[
-            int, pa.Table
-        ] = {}  # by position: a row that another one is to replace
+        # By position; None: the rows are in the order of the addresses.
+        self.row_of: Positions | None = None
+        # By position: a row that another one is to replace.
+        self.asked_again: dict[int, pa.Table] = {}
         self.lock = threading.RLock()
 
     def settle_next(self, rows: pa.Table) -> None:
@@ -70,16 +68,15 @@ class SettledRows:
             self.tables.append(rows.select(self.fields))
             self.size += len(rows)
         if is_asked_again:
-            self.asked_again.update(
-                (at, rows.slice(i, 1)) for i, at in enumerate(positions.tolist())
-            )
+            for place, position in enumerate(positions.tolist()):
+                self.asked_again[position] = rows.slice(place, 1)
             return
-        replaced = (
-            [at for at in positions.tolist() if self.asked_again.pop(at, None)]
-            if self.asked_again
-            else []
-        )
-        self.count(rows, int(is_fresh.sum()) + len(replaced))
+        fresh = int(is_fresh.sum())
+        if self.asked_again:
+            for position in positions.tolist():
+                if self.asked_again.pop(position, None) is not None:
+                    fresh += 1
+        self.count(rows, fresh)
 
     def count(self, rows: pa.Table, fresh: int) -> None:
         """Count rows, `fresh` of which are of addresses that were not counted before."""
@@ -90,9 +87,9 @@ class SettledRows:
 
     def count_asked_again(self) -> None:
         """Count rows that no other row has replaced: nothing more comes."""
-        rows, self.asked_again = list(self.asked_again.values()), {}
-        for row in rows:
+        for row in self.asked_again.values():
             self.count(row, 1)
+        self.asked_again = {}
 
     @cached_property
     def index(self) -> dict[str, int]:
@@ -137,24 +134,26 @@ class SettledRows:
 
 def pending_rows(emails: pa.StringArray, validation_type: str) -> pa.Table:
     """Rows of the result schema for addresses that were not checked."""
+    size = len(emails)
+    status = pa.scalar(str(Status.PENDING))
+    kind = pa.scalar(str(validation_type))
     columns: dict[str, Any] = {
         "email": emails,
-        "status": pa.repeat(pa.scalar(str(Status.PENDING)), len(emails)).dictionary_encode(),
-        "validation_type": pa.repeat(
-            pa.scalar(str(validation_type)), len(emails)
-        ).dictionary_encode(),
+        "status": pa.repeat(status, size).dictionary_encode(),
+        "validation_type": pa.repeat(kind, size).dictionary_encode(),
     }
-    return complete_table(columns, len(emails))
+    return complete_table(columns, size)
 
 
 def count_words(chunk: pa.DictionaryArray) -> dict[str, int]:
     """How often each word of a dictionary-encoded column occurs; there are only a few words."""
     codes = chunk.indices.drop_null().to_numpy(zero_copy_only=False)
-    counts = (
-        (word, int(np.count_nonzero(codes == code)))
-        for code, word in enumerate(chunk.dictionary.to_pylist())
-    )
-    return {word: count for word, count in counts if count and word}
+    counts = {}
+    for code, word in enumerate(chunk.dictionary.to_pylist()):
+        count = int(np.count_nonzero(codes == code))
+        if count and word:
+            counts[word] = count
+    return counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,12 +139,15 @@ class RunWidget(anywidget.AnyWidget):
         }
 
     def rows_by_verdict(self) -> dict[str, int] | None:
-        """The rows of the result by verdict, as `summary` and `plot` count them; None if it has no verdicts.
+        """The rows of the result by verdict, as `summary` and `plot` count them.
 
-        A run counts distinct addresses, of which a column may have several rows.
+        A run counts distinct addresses, of which a column may have several rows. None without verdicts, and for several
+        columns.
         """
         reading: Any = self.run._build
-        if not isinstance(reading, Reading) or "result" not in reading.fields():
+        if not isinstance(reading, Reading) or len(reading.tables) > 1:
+            return None
+        if "result" not in reading.fields():
             return None
         results = reading.join(self.run._settled_table())["result"]
         verdicts = one_array(results.cast(pa.string()))
