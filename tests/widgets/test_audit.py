@@ -489,7 +489,8 @@ def test_a_quota_that_ends_is_shown_before_and_disables_resume_after(contacts, t
         message(audit)
         == "Today's quota is used up. 10 addresses left to check. Press Resume after 00:00 UTC."
     )
-    assert check["button"] == {"label": "Resume", "enabled": False}
+    why = "today's quota is used up"
+    assert check["button"] == {"label": "Resume", "enabled": False, "why": why}
     assert check["quota_over"].startswith(
         "Today's quota is used up. Press Resume after 00:00 UTC ("
     )
@@ -723,8 +724,9 @@ def test_ask_again_checks_only_the_addresses_without_a_clear_answer(tmp_path):
     )
     decide, check = shown(audit, "decide"), shown(audit, "check")
     assert decide["unclear"] == (
-        "2 rows had no clear answer yet. “Ask again” checks only these, best in about 5 minutes. Clear answers are kept for "
-        "30 days and cost nothing."
+        "2 rows have no clear answer yet: they are Unknown. “Ask again” checks only the 2 different "
+        "addresses behind them, best in about 5 minutes. Clear answers are kept for 30 days and "
+        "cost nothing."
     )
     assert decide["can_ask_again"]
     assert (check["button"]["label"], check["can_refresh"]) == ("Verify again", False)

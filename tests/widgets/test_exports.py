@@ -87,9 +87,8 @@ def test_the_report_has_the_name_of_the_list_and_the_figures_of_the_page(tmp_pat
     book = CalamineWorkbook.from_path(next(each for each in files if each.suffix == ".xlsx"))
     assert len(book.get_sheet_by_name("Send list").to_python()) == 1 + sent
     buttons = [(each["label"], each["means"]) for each in shown(audit, "decide")["actions"]]
-    assert book.sheet_names == ["Summary", *(label for label, _ in buttons)], (
-        "an action has one name on page and report"
-    )
+    names = ["Summary", *(label for label, _ in buttons), "Everything"]
+    assert book.sheet_names == names, "an action has one name on page and report"
     assert all(label in page and means in page for label, means in buttons)
 
 
@@ -441,4 +440,4 @@ def test_cells_that_a_workbook_cuts_are_named_on_the_page():
     assert message(audit, "decide") == expected
     audit.download("report", "xlsx")
     audit.work.wait(30)
-    assert message(audit, "decide") == expected.replace(".", " of sheet Send list.")
+    assert message(audit, "decide") == expected.replace(".", " of sheet Everything.")

@@ -727,12 +727,15 @@ def unclear_text(state: AuditState, listing: Listing) -> str:
     parts = []
     unclear = listing.count_unclear()
     addresses = listing.count_unclear_addresses() if unclear else 0
-    if unknown := counts["unknown"]:
+    unanswered = unclear - counts["error"]
+    if unanswered:
         yet = " yet" if wait else ""
-        verb = "row has" if unknown == 1 else "rows have"
-        parts.append(f"{unknown:,} {verb} no clear answer{yet}: they are Unknown.")
-    if several := unknown + counts["error"] - unclear:
-        parts.append(f"{count_of(several, 'cell')} of them with several addresses: see step 2.")
+        verb = "row has" if unanswered == 1 else "rows have"
+        parts.append(f"{unanswered:,} {verb} no clear answer{yet}: they are Unknown.")
+        several = counts["unknown"] - unanswered
+        if several:
+            verb = "cell holds" if several == 1 else "cells hold"
+            parts.append(f"{several:,} more {verb} several addresses: see step 2.")
     if counts["error"]:
         parts.append(f"The check of {count_of(counts['error'], 'row')} failed.")
     when = f", best in {duration_words(wait)}" if wait else ""
