@@ -32,7 +32,7 @@ from tests.widgets.browser import (
     open_in_lab,
     run_all,
 )
-from tests.widgets.conftest import finished, new_audit, ready
+from tests.widgets.conftest import new_audit, ready
 from tests.widgets.jupyter import jupyter_lab
 from tests.widgets.paced import paced_service, paid
 from tests.widgets.served import TOKEN, served
@@ -228,7 +228,10 @@ def test_40_megabytes_go_up_and_come_down(place: Place, opened: AuditPage, tmp_p
     expect(opened.button(re.compile("^Download Everything"))).to_be_enabled()
     found = opened.save("Download Everything", tmp_path)
     assert found.stat().st_size > 40_000_000
-    audit = finished(ready(source, validation_type="regex"))
+    audit = new_audit(validation_type="regex")
+    audit.load(source)
+    audit.verify()
+    audit.work.wait(120)
     files: list[Path] = []
     audit.on_file = lambda name, path, by: files.append(path)
     audit.download("everything", "csv")
