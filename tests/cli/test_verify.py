@@ -1052,7 +1052,7 @@ def test_a_reader_that_goes_away_leaves_no_traceback(tmp_path):
         process.stdout.close()
         said = process.stderr.read()
     assert "Traceback" not in said
-    assert process.wait() not in (0, 3, 4)
+    assert process.wait() == 0, "`| head` has all that it wants"
 
 
 class TestKindsOfFiles:
