@@ -64,8 +64,8 @@ def by_domain(
     """
     rows = Results(out, column, prefix, ("verdict", "status"))
     table = top_domains(count_domains(keys_of(rows), rows.buckets), top)
-    found: Frame = rows.data.convert(CountTable(table))
-    return found
+    domains: Frame = rows.data.convert(CountTable(table))
+    return domains
 
 
 def by_operator(
@@ -139,5 +139,5 @@ def by_operator(
     rows = Results(out, column, prefix)
     counts = OperatorCounts()
     counts.add(rows)
-    found: Frame = rows.data.convert(CountTable(counts.table(top)))
-    return found
+    operators: Frame = rows.data.convert(CountTable(counts.table(top)))
+    return operators
