@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from mailverdict.errors import SettingsError
 from mailverdict.service import ServiceSettings, run
-from mailverdict.service.jobs.store import Debit, NewJob
+from mailverdict.service.jobs.store import Debit, Depth, NewJob, Store
 from tests.doubles.answering_backend import AnsweringBackend
 from tests.doubles.service import RunningService, asynchronous, open_store, serving, until
 from tests.doubles.tables import first_ones
@@ -177,3 +178,22 @@ def test_store_that_is_full_at_the_start_is_one_clear_error(tmp_path: Path) -> N
     ):
         run(ServiceSettings(store=url), port=0)
     open_store(url).close()  # the lock was released
+
+
+@asynchronous
+async def test_service_starts_although_the_store_goes_away_at_that_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    failures = [OperationalError("SELECT", {}, Exception("terminating connection"))]
+    count = Store.depth
+
+    def depth(store: Store) -> Depth:
+        if failures:
+            raise failures.pop()
+        return count(store)
+
+    monkeypatch.setattr(Store, "depth", depth)
+    async with serving(tmp_path, AnsweringBackend()) as world:
+        assert not failures
+        assert "the store cannot be used: terminating connection" in caplog.text
+        await world.submitted("ada@example.org")

@@ -134,7 +134,12 @@ class ServiceState:
                 on_finished=self.on_finished,
             )
             await self.worker.open()
-        await self.refresh(0.0)
+        try:
+            await self.refresh(0.0)
+        except (
+            STORE_UNAVAILABLE
+        ) as exc:  # it was there a moment ago, and the requests will see when it is back
+            self.outages.failed(exc)
         watch = self.outages.watch(lambda: store.read(store.accepts_writes))
         self.tasks = [*(self.worker.tasks if self.worker else []), asyncio.create_task(watch)]
         self.metrics.watch(lambda: self.depth, lambda: self.engine.checking)

@@ -52,7 +52,7 @@ def disturb(running: Hosts, cluster: Cluster) -> None:
         if turn < API_KILLS:
             steps.append(lambda host=apis[turn % 2]: restart(host))
         if turn % (WORKER_KILLS // STOPS) == 1:
-            steps.append(cluster.restart)
+            steps.append(lambda: restart_database(running, cluster))
     for number, step in enumerate(steps, 1):
         step()
         assert_counted(running.store)
@@ -62,6 +62,13 @@ def disturb(running: Hosts, cluster: Cluster) -> None:
         assert host.stop() in (0, -15)
         host.start()
         host.wait()
+
+
+def restart_database(running: Hosts, cluster: Cluster) -> None:
+    """Stop and start it while all programs run; one that starts meanwhile ends with an error, as it should."""
+    for host in running.started:
+        host.wait()
+    cluster.restart()
 
 
 def restart(host: Host) -> None:
