@@ -1,10 +1,11 @@
 """The command line: each command is a few lines that call the library.
 
-The commands are in `check`, `tables`, `rows`, `mailing`, `audit`, `serve`, `workers` and `maintenance`; `terminal`,
-`options` and `files` have what they share. `settings` reads options from environment and file, `status` prints
-messages, `outcome` ends a verification.
-Exit status: 0 done, 2 usage, 3 stopped by quota (partial file written), 4 service error, 5 more rows than allowed,
-130 interrupted (partial file written).
+The commands are in `check`, `tables`, `rows`, `mailing`, `audit`, `serve`, `workers` and
+`maintenance`; `terminal`, `options` and `files` have what they share. `settings` reads options from
+environment and file, `status` prints messages, `outcome` ends a verification.
+
+Exit status: 0 done, 2 usage, 3 stopped by quota (partial file written), 4 service error, 5 more
+rows than allowed, 130 interrupted (partial file written).
 """
 
 from . import tables  # its commands are the first ones of --help

@@ -25,7 +25,8 @@ from .options import ColumnName, Kind, PolicyName, ResolverAt, ResolverCheck, Sa
 from .status import print_status
 from .terminal import app, check_sandbox, chosen_backend, chosen_service
 
-# Opened instead of the address itself, since all users of the machine can read the arguments of a browser's process.
+# Opened instead of the address itself, since all users of the machine can read the arguments of a
+# browser's process.
 OPENER = """<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>mailverdict</title>
 <script>location.replace(URL_OF_PAGE);</script>
 """
@@ -58,8 +59,9 @@ def audit(
 ) -> None:
     """Verify a list in the browser, without writing code.
 
-    Only this machine can open the page. Runs until Ctrl-C. What you chose and the result are kept for 30 days: the same
-    list opens where you left it, and without a file the page offers what is there.
+    Only this machine can open the page. Runs until Ctrl-C. What you chose and the result are kept
+    for 30 days: the same list opens where you left it, and without a file the page offers what is
+    there.
     """
     check_sandbox(backend, resolver, sandbox=sandbox)
     if backend:
@@ -133,14 +135,14 @@ def private_files() -> Iterator[None]:
 
 
 def write_redirect(folder: Path, url: str) -> Path:
-    """A file that opens the page: all users of the machine can read the arguments of a browser's process."""
+    """A file that opens the page: other users can read the arguments of a process."""
     path = folder / "open.html"
     path.write_text(OPENER.replace("URL_OF_PAGE", json.dumps(url)), encoding="utf-8")
     return path
 
 
 def check_file(file: str, column: str | None) -> tuple[str, str | None]:
-    """The absolute path and the given column; what cannot be used is an error, as `verify` gives it.
+    """The absolute path and the given column; what cannot be used is an error.
 
     Without a column the page chooses it in the same way, and asks where two are equally likely.
     """

@@ -59,7 +59,7 @@ LONGEST_NAME = 500  # characters of a column's name in an option; a question is 
 
 @contextmanager
 def open_source(file: str, options: ReadOptions = UNSPECIFIED) -> Iterator[TableFile]:
-    """Open a table file; SIGTERM and SIGHUP leave by an exception, so that no temporary file is left behind."""
+    """Open a table file; SIGTERM and SIGHUP become exceptions, so temporary files go."""
     numbers = [number for number in handled_signals() if number != signal.SIGINT]
     previous_handlers = {number: signal.signal(number, exit_on_signal) for number in numbers}
     try:
@@ -108,7 +108,7 @@ def pick_column(source: TableFile, column: str | None) -> str:
 
 
 def beside_no_name(source: TableFile, chosen: int) -> list[int]:
-    """The other columns that share a name in the header: those without one, and the one before these."""
+    """The other columns that share a name in the header, or have none."""
     is_unnamed = [
         source.has_header and each == numbered(at) for at, each in enumerate(source.columns)
     ]
@@ -208,7 +208,7 @@ def is_same_file(one: str, other: str) -> bool:
 
 
 class TableOutput:
-    """The table that a command writes; `written` is where it was written in the end, None for nowhere."""
+    """The table that a command writes; `written` is where it was written, None for nowhere."""
 
     def __init__(
         self,
@@ -226,9 +226,12 @@ class TableOutput:
         self.written = path
 
     def pieces(self, needed: Sequence[str]) -> Iterator[pa.Table]:
-        """The rows of the source; its own text is copied to a file of its kind, and only the needed columns are read.
+        """The rows of the source.
 
-        Those are also columns with the name of a result column: their content decides whether they are replaced.
+        Its own text is copied to a file of its kind, and only the needed columns are read.
+
+        Those are also columns with the name of a result column: their content decides whether they
+        are replaced.
         """
         if self.path is None or self.is_copied(self.path):
             named = (name for name in self.source.columns if name.endswith(RESULT_NAMES))
@@ -236,7 +239,7 @@ class TableOutput:
         return self.source.pieces()
 
     def is_copied(self, path: str) -> bool:
-        """Whether the output is of the kind of the source: JSON lines, or a CSV with its delimiter."""
+        """Whether the output is of the kind of the source: JSON lines, or CSV and its delimiter."""
         kind = "csv" if path == STDIN else check_target(Path(path))
         if kind == "tsv" and self.source.format.delimiter == "\t":
             kind = "csv"
@@ -348,7 +351,7 @@ class TableRewrite:
 def rewrite_table(
     file: str, column: str | None, options: RewriteOptions, *, also_read: str | None = None
 ) -> Iterator[TableRewrite]:
-    """Open a table and its output, and print at the end what was done; `also_read` is another file to keep."""
+    """Open a table and its output, and print at the end what was done."""
     output = check_output(file, options.output, in_place=options.in_place)
     check_not_read(output, "--output", also_read)
     with open_source(file, options.reading) as source:
@@ -484,7 +487,8 @@ def add_refusals(
 ) -> SuppressionList | None:
     """The suppression list with the people of the rows that were asked for.
 
-    The whole file is read for that, before anything is spent. Other columns that say no are offered.
+    The whole file is read for that, before anything is spent. Other columns that say no are
+    offered.
     """
     rules = parse_where(wanted_values(source, given)) if given else ()
     if not quiet:

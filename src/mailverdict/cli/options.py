@@ -1,11 +1,13 @@
-"""The options of the command line, each defined once; and groups of options that several commands have.
+"""The options of the command line, and groups of options that several commands have.
 
-A group is a function whose parameters are options, with a decorator for the commands that have them::
+A group is a function whose parameters are options, with a decorator for the commands that have
+them::
 
     @with_read_options
     def plan(file: File, *, reading: ReadOptions) -> None
 
-This command has the options of `read_options`, such as ``--encoding``, and `reading` is what `read_options` returns.
+This command has the options of `read_options`, such as ``--encoding``, and `reading` is what
+`read_options` returns.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a verification of a file ended: the summary, the limits that it must not exceed, and the exit status."""
+"""How a verification of a file ended: the summary, the limits, and the exit status."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ class FileOutcome:
         )
 
     def exit_early(self) -> None:
-        """Exit with the status of what ended the verification early, or of an exceeded limit, if there is one."""
+        """Exit with the status of what ended the verification early, or of an exceeded limit."""
         run = self.run
         left = count_of(self.counts.buckets[str(Status.PENDING)], "row is", "rows are")
         hint = f"{left} not checked yet; {self.how_to_go_on()}"

@@ -1,7 +1,8 @@
 """Commands that work on the rows of a table file without verifying it. No network.
 
-`explode`, `duplicates` and `suppress` prepare a list; `outcomes` compares a verified one with what became of the mails,
-`compare` with another verifier, `operators` counts it by who runs the mail servers, `breakdown` by any column.
+`explode`, `duplicates` and `suppress` prepare a list; `outcomes` compares a verified one with what
+became of the mails, `compare` with another verifier, `operators` counts it by who runs the mail
+servers, `breakdown` by any column.
 """
 
 from __future__ import annotations
@@ -234,8 +235,8 @@ def operators(
 ) -> None:
     """Count the addresses of a verified file by who runs their mail servers.
 
-    Shows how many got a clear answer, and why not more. The file was written with --columns all. It is read in pieces,
-    of which a hash of each address is kept in memory.
+    Shows how many got a clear answer, and why not more. The file was written with --columns all. It
+    is read in pieces, of which a hash of each address is kept in memory.
     """
     counts = OperatorCounts()
     with open_source(file, reading) as source:
@@ -280,8 +281,8 @@ def breakdown(
 ) -> None:
     """Show where the bad addresses of a verified file come from.
 
-    Counts people by a column of the file, or ranks all columns by how much they explain. The file is read in pieces, of
-    which a hash of each address is kept in memory.
+    Counts people by a column of the file, or ranks all columns by how much they explain. The file
+    is read in pieces, of which a hash of each address is kept in memory.
     """
     if what == "bounced" and bounces is None:
         raise mv.SettingsError("--what bounced: give --bounces, what became of the mails")

@@ -1,4 +1,4 @@
-"""The files of ``--for hubspot``: the send list for the importer of a service, and those to take off.
+"""The files of ``--for hubspot``: the send list, and those to take off.
 
 They are beside the output, named after it: `out.csv` has `out-hubspot.csv` and
 `out-hubspot-remove.csv`. Both are CSV in UTF-8 with commas, which every importer reads.
@@ -41,7 +41,7 @@ class SendListFiles:
     def check(
         cls, service: str | None, policy: str | None, output: str | None, *others: str | None
     ) -> SendListFiles | None:
-        """The files of the options of a command; refuses those that replace others. None for none."""
+        """The files that the options name, or None; those that replace others are refused."""
         if service is None:
             return None
         if policy is None:
@@ -66,7 +66,7 @@ class SendListFiles:
 
     @contextmanager
     def open(self, has_failed: Callable[[], bool]) -> Iterator[Callable[[Results, pa.Array], None]]:
-        """Yield the function that adds a piece with its actions; both files are complete at the end.
+        """Yield the function that adds a piece; both files are complete at the end.
 
         Those of a run that has failed get other names, so that older files stay.
         """

@@ -1,4 +1,4 @@
-"""Commands that run until they are stopped, serve and sandbox, and those for a service's client keys."""
+"""Commands that run until they are stopped, and those for a service's client keys."""
 
 from __future__ import annotations
 

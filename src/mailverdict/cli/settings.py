@@ -1,7 +1,8 @@
 """Options that the environment and a settings file give; those of the command line have precedence.
 
-In this order: the option, ``MAILVERDICT_COMMAND_OPTION``, ``MAILVERDICT_OPTION``, the command's table in the file, the
-lines of the file before the first table, the default. The command line's parser converts and checks the values.
+In this order: the option, ``MAILVERDICT_COMMAND_OPTION``, ``MAILVERDICT_OPTION``, the command's
+table in the file, the lines of the file before the first table, the default. The command line's
+parser converts and checks the values.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ def as_text(value: Any, name: str, *, many: bool) -> str | list[str]:
 def read_options(group: Any, config: str | None, environ: Mapping[str, str]) -> GivenOptions:
     """Collect the options of all commands of the command line `group`.
 
-    `config` names the settings file; `NO_FILE` is none, and by default it is `SETTINGS_FILE` if there is one.
+    `config` names the settings file; `NO_FILE` is none, and by default it is `SETTINGS_FILE` if
+    there is one.
     """
     commands = dict(walk((), group))
     found = GivenOptions()
@@ -188,7 +190,7 @@ def variable(*names: str) -> str:
 
 
 def service_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment without the variables of the command line's own options, which are not the service's settings."""
+    """The environment without the variables of options, which are not the service's."""
     own = {variable("config"), variable(BEFORE_COMMAND)}
     of_commands = (variable("serve_"), variable("worker_"))
     return {

@@ -94,7 +94,7 @@ def printed_warnings(label: str = "note") -> Iterator[None]:
 
 
 def accept_all_characters() -> None:
-    """Let both streams write what their encoding lacks, which that of a file or pipe on Windows often is."""
+    """Let both streams write what their encoding lacks, as it often does on Windows."""
     codecs.register_error("mailverdict", as_ascii)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -113,7 +113,7 @@ def as_ascii(exc: UnicodeError) -> tuple[str, int]:
 
 
 class ProgressLog:
-    """Writes a line about the progress of a run now and then, for logs; `Run.subscribe` calls it."""
+    """Writes a line about the progress now and then, for logs; `Run.subscribe` calls it."""
 
     def __init__(
         self,

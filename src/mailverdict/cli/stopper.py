@@ -1,4 +1,4 @@
-"""Stopping a command by a signal: the first one requests a stop, so that every row is written; a second one ends it."""
+"""Stopping a command by a signal: the first one asks, a second one ends it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ REPEAT_SECONDS = 2.0  # in which another signal is taken for a copy of the first
 class Stopper:
     """While it is open, the first Ctrl-C, SIGTERM or SIGHUP requests a stop, whenever it comes.
 
-    A second one raises `KeyboardInterrupt` or `SystemExit`. `on_stop` is called at the first, within its handler. A
-    signal that is ignored, as SIGHUP is under ``nohup``, stays ignored. The command ``timeout`` sends SIGTERM to the
-    process and to its group: other signals than Ctrl-C count once within `REPEAT_SECONDS` seconds.
+    A second one raises `KeyboardInterrupt` or `SystemExit`. `on_stop` is called at the first,
+    within its handler. A signal that is ignored, as SIGHUP is under ``nohup``, stays ignored. The
+    command ``timeout`` sends SIGTERM to the process and to its group: other signals than Ctrl-C
+    count once within `REPEAT_SECONDS` seconds.
     """
 
     def __init__(

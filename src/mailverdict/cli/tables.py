@@ -321,7 +321,7 @@ def options_given(context: typer.Context) -> list[str]:
 def check_report(
     report: str | None, earlier: str | None, audience: str, read_or_written: Sequence[str | None]
 ) -> None:
-    """Refuse options that name no report, one that cannot be written, or one that would replace another file."""
+    """Refuse options of a report that cannot be written or would replace another file."""
     if report is not None:
         check_not_read(report, "--report", earlier, *read_or_written)
         check_path(report)
@@ -355,7 +355,7 @@ COUNTED = (*(c.name for c in choose_columns("core")), "disposable_suspected")
 
 
 class VerifiedRows:
-    """Counts verified pieces, adds actions, keeps what a report needs, and selects the columns to write."""
+    """Counts verified pieces, adds actions, keeps what a report needs, selects columns."""
 
     def __init__(
         self,
@@ -473,7 +473,7 @@ class VerifiedRows:
         return results
 
     def save_report(self, validation_type: str, name: str, again: str, answered_by: str) -> None:
-        """Write the report of all pieces to its path; `answered_by` is the label of the backend, if it has one."""
+        """Write the report of all pieces; `answered_by` is the label of the backend, if any."""
         assert self.report_path is not None
         self.counts.validation_types[str(validation_type)] = None
         self.counts.answered_by.update(dict.fromkeys(filter(None, [answered_by])))
@@ -506,7 +506,10 @@ def list_name(file: str) -> str:
 
 
 def announce_stop() -> None:
-    """Explain what Ctrl-C does. Unbuffered, because a signal may interrupt Python in the middle of a print."""
+    """Explain what Ctrl-C does.
+
+    It is not buffered, because a signal may interrupt Python in the middle of a print.
+    """
     log = STATUS.get()
     line = log.line("stopping: unfinished rows will be pending; press Ctrl-C again to exit at once")
     os.write(sys.stderr.fileno(), f"{'' if log.is_json else chr(10)}{line}\n".encode())
@@ -618,8 +621,8 @@ def estimate(
 ) -> None:
     """Verify a sample, and estimate what the whole file would give and cost.
 
-    All domains are looked up here. The answers are kept in the journal, so that verify asks only the rest.
-    The column is held in memory.
+    All domains are looked up here. The answers are kept in the journal, so that verify asks only
+    the rest. The column is held in memory.
     """
     has_own = backend is not None and (resolver is not None or not resolver_check)
     screen = mv.LocalBackend(resolver=resolver, resolver_check=resolver_check) if has_own else None
@@ -680,7 +683,8 @@ def report(
 ) -> None:
     """Report on a table file that was verified before.
 
-    For a page the file is read in pieces. A workbook, --bounces and --earlier hold its result columns in memory.
+    For a page the file is read in pieces. A workbook, --bounces and --earlier hold its result
+    columns in memory.
     """
     check_not_read(output, "--output", file, bounces, earlier)
     check_path(output)
@@ -721,7 +725,7 @@ def addresses_of(source: TableFile, column: str) -> Iterator[pa.Table]:
 
 
 def reported_command(file: str, column: str, counts: Counts) -> str:
-    """The command that verifies a file again which has been verified before; empty where its check is not known."""
+    """The command that verifies a file once more; empty where its check is not known."""
     if len(counts.validation_types) != 1 or file == STDIN:
         return ""
     service = (
@@ -731,7 +735,7 @@ def reported_command(file: str, column: str, counts: Counts) -> str:
 
 
 def parse_columns(text: str, *, clean: bool) -> list[str]:
-    """Names of columns and sets of columns, separated by commas; with `clean` those of repairs are added."""
+    """Names of columns and sets of columns; with `clean` those of repairs are added."""
     if text == "short":
         return [c.name for c in choose_columns(text, clean=clean)]
     names: list[str] = []

@@ -59,7 +59,8 @@ class GroupedCommands(typer.core.TyperGroup):
                 )
 
 
-# The options of a command with many, by what they are about, in the order of --help; by their names in Python.
+# The options of a command with many, by what they are about, in the order of --help; by their names
+# in Python.
 OPTION_GROUPS = {
     "What is verified": ("column", "validation_type", "clean", "explode", "limit"),
     "Who answers": (
@@ -142,7 +143,8 @@ def mailverdict(
 ) -> None:
     """Verify the e-mail addresses in your data.
 
-    Every option can also be set by an environment variable, such as MAILVERDICT_TYPE, or in the file of --config.
+    Every option can also be set by an environment variable, such as MAILVERDICT_TYPE, or in the
+    file of --config.
     """
     given = read_options(context.command, config, os.environ)
     context.default_map = given.values
@@ -167,7 +169,7 @@ def option_names(group: Any, command: str) -> dict[str, str]:
 
 
 def in_options(message: object, names: Mapping[str, str]) -> str:
-    """A message of the library that begins with an argument, as ``max_age='1'``, with the option instead."""
+    """A message that begins with an argument, as ``max_age='1'``, with the option instead."""
     name, equals, rest = str(message).partition("=")
     return f"{names[name]} {rest}" if equals and name in names else str(message)
 
@@ -188,7 +190,7 @@ def describe_usage_error(text: str, exc: Any) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line with these arguments, or those of the process; expected errors are one line on stderr."""
+    """Run the command line; expected errors are one line on stderr."""
     copy_context().run(run_command, general_first(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -236,7 +238,7 @@ def run_command(arguments: list[str]) -> NoReturn:
 
 
 def is_closed_pipe(cause: BaseException | None) -> bool:
-    """Whether nobody reads the output any more, as behind ``| head``: that is no error, and Click exits with 1."""
+    """Whether nobody reads the output any more, as behind ``| head``: Click exits with 1."""
     return isinstance(cause, OSError) and cause.errno == errno.EPIPE
 
 
@@ -253,7 +255,7 @@ def describe_os_error(exc: OSError) -> str:
 
 
 def general_first(arguments: Sequence[str]) -> list[str]:
-    """The arguments with the options of all commands, which may be given anywhere, before the command.
+    """The arguments, where options of all commands stand before the command.
 
     >>> general_first(["verify", "a.csv", "--config", "b.toml", "-t", "mx"])
     ['--config', 'b.toml', 'verify', 'a.csv', '-t', 'mx']
@@ -282,7 +284,7 @@ def chosen_backend(
     as_service: bool = False,
     **settings: Any,
 ) -> Iterator[Backend | str | None]:
-    """Yield the backend that the options ask for; `as_service`: the sandbox's service instead of its local backend.
+    """Yield the backend; `as_service`: the sandbox's service, not its local backend.
 
     `settings` are more settings of the local backend.
     """

@@ -79,7 +79,7 @@ def parse_types(text: str) -> tuple[str, ...]:
 
 
 def require_port(settings: ServiceSettings) -> None:
-    """Refuse to verify by `smtp` on a host whose port 25 is closed: every answer would be unknown."""
+    """Refuse `smtp` where port 25 is closed: every answer would be unknown."""
     from ..reports.host_audit import audit_host  # noqa: PLC0415 - only this command needs it
 
     if settings.local.smtp_port != 25:
@@ -100,7 +100,10 @@ def upgrade(
         typer.Option(help="sqlite:///jobs.db or postgresql://...; MAILVERDICT_STORE by default."),
     ] = None,
 ) -> None:
-    """Bring a store to this version's schema, with all jobs and quota. Its services and workers must be stopped."""
+    """Bring a store to this version's schema.
+
+    All jobs and quota stay. Its services and workers must be stopped.
+    """
     from ..service import from_environment  # noqa: PLC0415 - an extra
     from ..service.jobs.migration import upgrade as upgrade_store  # noqa: PLC0415
 

@@ -1,1 +1,1 @@
-"""Values to JSON and back, as the service's contract has them. Pure; shared by both ends of the wire."""
+"""Values to JSON and back, as the service's contract has them; for both ends."""

@@ -59,8 +59,8 @@ class SuccessEnvelope:
 class ErrorEnvelope:
     """An error envelope's parts, of either shape; `code` may be one that no table knows.
 
-    `retry_after` is the header of that name in seconds, where there was one. `is_page`: the body was not JSON, so a
-    proxy may have answered and not the service.
+    `retry_after` is the header of that name in seconds, where there was one. `is_page`: the body
+    was not JSON, so a proxy may have answered and not the service.
     """
 
     code: str
@@ -87,7 +87,7 @@ class BulkEntry:
 
     @property
     def is_queued(self) -> bool:
-        """Whether a job was created and counted against the quota: not if the status is ``error``."""
+        """Whether a job was created and counted against the quota."""
         return self.status != JobStatus.ERROR
 
 
@@ -196,7 +196,7 @@ def parse_quota(body: object) -> Quota:
 
 
 def parse_entry(entry: object, path: str) -> BulkEntry:
-    """Read one entry of a bulk submission's answer; a job must have an identifier that can be polled."""
+    """Read one entry of a bulk submission's answer; a job must have an identifier."""
     email, status = (
         require_field(entry, "email", str, path),
         require_field(entry, "status", str, path),
@@ -221,7 +221,7 @@ def check_id(job_id: str, path: str) -> str:
 
 
 def parse_job(data: object, validation_type: str = "") -> JobRecord:
-    """Read `data` of a poll's answer, of either revision; `ContractError` if it is not a job record with its payload.
+    """Read `data` of a poll's answer, of either revision, or raise a `ContractError`.
 
     The earlier revision's record has no type, so `validation_type` is the one that was submitted.
     """
@@ -243,7 +243,7 @@ def parse_job(data: object, validation_type: str = "") -> JobRecord:
 
 
 def parse_earlier_job(record: Mapping[str, Any], email: str, status: str, path: str) -> JobRecord:
-    """The earlier record of a job with a verdict, which is its `status`; `details` has the rest of the payload."""
+    """The earlier record of a job with a verdict; `details` has the rest of the payload."""
     details = record.get("details")
     known = dict(details) if isinstance(details, Mapping) else {}
     payload = {

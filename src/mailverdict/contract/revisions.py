@@ -68,7 +68,7 @@ def dump_earlier_job(
     created_at: str,
     updated_at: str,
 ) -> dict[str, Any]:
-    """The earlier job record: with a verification, `status` is the verdict; before, the processing state."""
+    """The earlier job record: its `status` is the verdict, and before it the state."""
     details: dict[str, Any] = {}
     if verification is not None:
         status = EARLIER_STATUS[Verdict(verification.result)]

@@ -7,9 +7,9 @@ Three texts stand for an address:
     key                 Ada.L+shop@gmail.com
     mailbox             adal@gmail.com
 
-Its *canonical* form (`canonical_form` in `checks.syntax.address`) is what `clean`
-gives and reports show. Its *key* is one question to a server or service, and one address of a run and of a journal. Its
-*mailbox* (`checks.lists.mailboxes`) is one person: in `duplicates`, `suppress` and `outcomes`.
+Its *canonical* form (`canonical_form` in `checks.syntax.address`) is what `clean` gives and reports
+show. Its *key* is one question to a server or service, and one address of a run and of a journal.
+Its *mailbox* (`checks.lists.mailboxes`) is one person: in `duplicates`, `suppress` and `outcomes`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-# A domain that may change when lower-cased: anything after the last "@" that is not plainly lower case.
+# A domain that may change when lower-cased: anything after the last "@" that is not plainly lower
+# case.
 UPPER_DOMAIN = r"@[^@]*[^\x00-@\[-\x7f][^@]*$"
 
 
@@ -34,7 +35,7 @@ def address_key(email: str) -> str:
 
 
 def folded_key(email: str) -> str:
-    """The key in lower case: within one cell or mail, addresses that differ in their case are the same.
+    """The key in lower case: within one cell or mail, case makes no difference.
 
     >>> folded_key("Ada@Straße.de"), folded_key("ADA@STRASSE.DE")
     ('ada@straße.de', 'ada@strasse.de')

@@ -1,7 +1,7 @@
 """Small helpers around Arrow arrays that many modules share.
 
-Arrow arrays hold the columns, numpy arrays hold masks and positions of rows. `to_bools` and `replace_texts` go from one
-to the other.
+Arrow arrays hold the columns, numpy arrays hold masks and positions of rows. `to_bools` and
+`replace_texts` go from one to the other.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def to_bools(array: pa.BooleanArray | pa.ChunkedArray) -> Bools:
 
 
 def texts_where(mask: pa.BooleanArray, texts: pa.StringArray) -> pa.StringArray:
-    """The texts where `mask` is true, else null; the characters are shared with `texts` if it is a whole array.
+    """The texts where `mask` is true, else null; a whole array shares its characters.
 
     >>> texts_where(pa.array([False, True]), pa.array(["ada", "ben"])).to_pylist()
     [None, 'ben']
@@ -59,7 +59,7 @@ def texts_where(mask: pa.BooleanArray, texts: pa.StringArray) -> pa.StringArray:
 
 
 def replace_where(column: pa.Array, mask: pa.BooleanArray, others: pa.Array) -> pa.Array:
-    """The column with other values, one for each true of the mask, in these rows; itself if none differs."""
+    """The column with other values where the mask is true; itself if none differs."""
     if not mask.true_count or others.equals(column.filter(mask)):
         return column
     return pc.replace_with_mask(column, mask, others)

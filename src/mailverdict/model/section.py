@@ -19,11 +19,12 @@ from .words import ACTION_MEANING, ACTIONS
 class Section:
     """A table with its title, and what is said about it.
 
-    The kind of a column says what its cells are: ``text`` and ``words`` (a sentence; a page shows the last one below
-    the first cell of its row) are our own texts, ``data`` and ``code`` those of others; ``number``, ``change`` (a
-    number with its sign) and ``share`` are figures; a ``badge`` is the name of a verdict, action or state; a ``bar`` is
-    such a name and a share, and repeats a figure beside it, as an ``interval`` does (a share, its interval, the share of
-    others, and the largest one of the table); ``bars`` are counts by verdict or state.
+    The kind of a column says what its cells are: ``text`` and ``words`` (a sentence; a page shows
+    the last one below the first cell of its row) are our own texts, ``data`` and ``code`` those of
+    others; ``number``, ``change`` (a number with its sign) and ``share`` are figures; a ``badge``
+    is the name of a verdict, action or state; a ``bar`` is such a name and a share, and repeats a
+    figure beside it, as an ``interval`` does (a share, its interval, the share of others, and the
+    largest one of the table); ``bars`` are counts by verdict or state.
     """
 
     title: str

@@ -89,7 +89,7 @@ def empty_table() -> pa.Table:
 def complete_table(
     columns: dict[str, Any], rows: int, fields: Collection[str] | None = None
 ) -> pa.Table:
-    """Make a table of `rows` rows out of some columns; the others are null. Of the schema, it has only `fields`."""
+    """Make a table of some columns; the others of the schema, or of `fields`, are null."""
     schema = SCHEMA
     if fields is not None:
         schema = pa.schema([field for field in SCHEMA if field.name in fields])
@@ -134,7 +134,7 @@ def row_of(v: Verification, source: str) -> dict[str, Any]:
 
 
 def pop_text(metadata: dict[str, Any], key: str) -> str | None:
-    """Remove a text that has a column of its own; a service's value of another kind stays where it is."""
+    """Remove a text that has a column of its own; a value of another kind stays."""
     text = metadata.get(key)
     if not isinstance(text, str):
         return None

@@ -57,7 +57,8 @@ LONGEST_LINE = 300  # characters of a line of text; addresses and texts of serve
 class Verification:
     """The outcome of verifying one address, one attribute per key of the payload.
 
-    It prints as a few lines: the verdict, why, the suggestion and the flags that are true. A notebook shows a badge.
+    It prints as a few lines: the verdict, why, the suggestion and the flags that are true. A
+    notebook shows a badge.
 
     `role`, `spamtrap`, `disposable` and `free` are None when never determined (an absent key).
     `catch_all` and `protected` are meaningful only for ``smtp``, where None is the payload's
@@ -84,8 +85,8 @@ class Verification:
     errors : tuple of Fault or None
         What failed, with a sentence each.
     metadata : mapping
-        ``validated_at``, ``mx_records``, ``smtp_host``, ``smtp_error``, ``suggestion`` and what else a
-        check noted.
+        ``validated_at``, ``mx_records``, ``smtp_host``, ``smtp_error``, ``suggestion`` and what
+        else a check noted.
     extra : mapping
         Keys of a service's payload that the contract does not name, kept as they came.
 
@@ -310,7 +311,7 @@ LONGEST_SENTENCE = 1_000  # characters of an error's message
 
 
 def parse_payload(payload: object, path: str = "") -> Verification:
-    """Read a payload of either revision; `ContractError` if it is neither, or if `result` is not a verdict."""
+    """Read a payload of either revision; `ContractError` if it is neither."""
     if is_earlier_payload(payload):
         return parse_earlier_payload(payload, path)
     email = require_field(payload, "email", str, path)
@@ -355,8 +356,8 @@ EARLIER_CODES = ("REGEX", "DNS", "BLACKLIST", "SMTP")
 def parse_earlier_payload(payload: Mapping[str, Any], path: str = "") -> Verification:
     """Read an earlier payload; it has neither reasons nor flags.
 
-    It has no `unknown` either: a service says ``"valid": false`` of a mail server that did not answer, too. So that
-    is `invalid` only if a check shows a refusal.
+    It has no `unknown` either: a service says ``"valid": false`` of a mail server that did not
+    answer, too. So that is `invalid` only if a check shows a refusal.
     """
     checks = parse_checks(payload.get("checks"))
     code = optional_field(payload, "reason", str, path)
@@ -397,7 +398,7 @@ def parse_result(payload: object, path: str) -> str:
 
 
 def parse_reasons(payload: Mapping[str, Any], path: str) -> tuple[str, ...]:
-    """The reasons, each one bounded and without ``;``; `details` comes first where the list does not have it."""
+    """The reasons, bounded and without ``;``; first `details` if the list lacks it."""
     details = optional_field(payload, "details", str, path)
     reasons = optional_field(payload, "reasons", list, path) or []
     if details not in reasons:
@@ -421,7 +422,7 @@ def parse_checks(checks: object) -> dict[str, bool]:
 
 
 def parse_errors(errors: object) -> tuple[Fault, ...] | None:
-    """The list of `{code, message}`; the text of an entry of another shape is kept as its message."""
+    """The list of `{code, message}`; an entry of another shape is kept as a message."""
     if not isinstance(errors, list):
         return None
     return tuple(map(parse_fault, errors))

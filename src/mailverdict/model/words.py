@@ -1,4 +1,4 @@
-"""The vocabulary: enumerations whose members are the strings of the contract, their texts, types of arguments.
+"""The vocabulary: words of the contract with their texts, and types of arguments.
 
 At the end, how messages write counts, shares, long lists and texts of others.
 """
@@ -24,7 +24,8 @@ ColumnSet = Literal["short", "core", "all"]  # named sets of result columns
 class ValidationType(StrEnum):
     """How deep a verification goes.
 
-    Each type includes the checks of the types before it, except that `smtp` does not check blacklists.
+    Each type includes the checks of the types before it, except that `smtp` does not check
+    blacklists.
 
     Examples
     --------
@@ -108,12 +109,14 @@ class Reason(StrEnum):
     ROLE = "role"
 
 
-# The flags of an address, in the order in which they are shown: the first four from lists, the others from a session.
+# The flags of an address, in the order in which they are shown: the first four from lists, the
+# others from a session.
 FLAGS = ("role", "disposable", "free", "spamtrap", "catch_all", "protected")
 
 
-# The one text for each reason: in `error_message`, reports, `explain`, policies, the audit page and the documentation.
-# It follows a verdict and a colon, so it begins in lower case and has no full stop.
+# The one text for each reason: in `error_message`, reports, `explain`, policies, the audit page and
+# the documentation. It follows a verdict and a colon, so it begins in lower case and has no full
+# stop.
 REASON_MEANING: dict[str, str] = {
     Reason.SYNTAX_ERROR: "not a well-formed address",
     Reason.NO_MX_RECORD: "the domain does not exist or accepts no mail",
@@ -136,7 +139,8 @@ REASON_MEANING: dict[str, str] = {
 }
 
 
-# Words of the column `why` that are not reasons: the contract has none for types without an SMTP session.
+# Words of the column `why` that are not reasons: the contract has none for types without an SMTP
+# session.
 SEVERAL_ADDRESSES, BLACKLISTED, NO_ANSWER = "several_addresses", "blacklisted", "no_answer"
 UNUSUAL_FORM = "unusual_form"
 WHY_MEANING: dict[str, str] = {
@@ -154,7 +158,8 @@ WHY_OF_ERROR: dict[tuple[str, str], str] = {
     ("DNS", Verdict.UNKNOWN): NO_ANSWER,
     ("BLACKLIST", Verdict.INVALID): BLACKLISTED,
     ("BLACKLIST", Verdict.UNKNOWN): NO_ANSWER,
-    # Of services of the earlier revision, which has no reasons at all; why one calls a mailbox invalid is not known.
+    # Of services of the earlier revision, which has no reasons at all; why one calls a mailbox
+    # invalid is not known.
     ("SMTP", Verdict.UNKNOWN): NO_ANSWER,
 }
 
@@ -184,8 +189,8 @@ def why_of_error(code: str | None, verdict: str | None) -> str | None:
     return NO_ANSWER if word is None and verdict == Verdict.UNKNOWN else word and str(word)
 
 
-# Short labels for tables and lists: of the words of `why`, some of which are flags, too, and of what else decides about
-# a row.
+# Short labels for tables and lists: of the words of `why`, some of which are flags, too, and of
+# what else decides about a row.
 REASON_LABELS: dict[str, str] = {
     Reason.SYNTAX_ERROR: "Not an address",
     Reason.NO_MX_RECORD: "Domain receives no mail",
@@ -223,7 +228,7 @@ LONGEST_LABEL = 48  # characters of a reason that only a service knows
 
 
 def reason_label(word: str) -> str:
-    """A reason, error code or state as a label; one that only a service knows is cut and loses its underscores.
+    """A reason, error code or state as a label; one that is not ours is cut.
 
     >>> reason_label("no_mx_record"), reason_label("missing"), reason_label("policy_block")
     ('Domain receives no mail', 'Empty cell', 'Policy block')
@@ -232,7 +237,8 @@ def reason_label(word: str) -> str:
     return known or capitalize(printable_text(word.replace("_", " "), LONGEST_LABEL))
 
 
-# The safe repairs of `mailverdict.REPAIRS` by name, and the typos that were accepted on the audit page.
+# The safe repairs of `mailverdict.REPAIRS` by name, and the typos that were accepted on the audit
+# page.
 REPAIR_LABELS = {
     "blanks": "Blanks and invisible characters",
     "html": "HTML around the address",
@@ -269,7 +275,8 @@ STATE_MEANING = {
     "error": "the verification failed for a technical reason",
     "missing": "the cell holds no address",
 }
-# The meaning of every word: of `why`, of states, and of what decides about the action of a row besides its verdict.
+# The meaning of every word: of `why`, of states, and of what decides about the action of a row
+# besides its verdict.
 MEANING = {
     **WHY_MEANING,
     **STATE_MEANING,
@@ -339,12 +346,13 @@ def printable_text(text: str, limit: int = 500) -> str:
     return "".join(each if each.isprintable() else "?" for each in text[:limit])
 
 
-# Characters that turn the direction of the text after them (Unicode Standard Annex 9), such as in `invoice_fdp.exe`.
+# Characters that turn the direction of the text after them (Unicode Standard Annex 9), such as in
+# `invoice_fdp.exe`.
 DIRECTIONS = {code: f"⟨U+{code:04X}⟩" for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
 
 
 def show_directions(text: str) -> str:
-    r"""Untrusted text in which characters that would draw it, or what is beside it, in another order are visible.
+    r"""Untrusted text in which characters that change the order of others are visible.
 
     >>> show_directions("spring\u202efdp.csv")
     'spring⟨U+202E⟩fdp.csv'
@@ -353,7 +361,7 @@ def show_directions(text: str) -> str:
 
 
 def escape_controls(text: str) -> str:
-    r"""Untrusted text on one line; control characters, which could move a terminal's cursor, are escaped.
+    r"""Untrusted text on one line; control characters are escaped for a terminal.
 
     >>> escape_controls("a\x1b[2Jb")
     'a\\x1b[2Jb'

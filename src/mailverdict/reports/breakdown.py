@@ -1,9 +1,9 @@
-"""Where the bad addresses come from: `breakdown` counts a verified list by a column, or ranks all columns.
+"""Where bad addresses come from: `breakdown` counts by a column, or ranks all columns.
 
-`groups` counts people by the values of columns, `differences` has the statistics, `origins` says what each column
-tells. Here these become two tables: `GroupTable` has the groups of a column, for ``breakdown(out, "owner")``, and
-`RankTable` a line for each column, for ``breakdown(out)``. Both are frames, print as text for a terminal, and show as
-HTML in a notebook.
+`groups` counts people by the values of columns, `differences` has the statistics, `origins` says
+what each column tells. Here these become two tables: `GroupTable` has the groups of a column, for
+``breakdown(out, "owner")``, and `RankTable` a line for each column, for ``breakdown(out)``. Both
+are frames, print as text for a terminal, and show as HTML in a notebook.
 """
 
 from __future__ import annotations
@@ -80,18 +80,19 @@ def breakdown(
 ) -> Frame:
     """Show where the bad addresses of a verified list come from. Uses no network.
 
-    With `by` the list is counted by one of your columns. Without it all of them are looked at, and those come first
-    that explain most. People are counted, not rows: rows that reach the same mailbox count once, with the first of them
-    that has a verdict.
+    With `by` the list is counted by one of your columns. Without it all of them are looked at, and
+    those come first that explain most. People are counted, not rows: rows that reach the same
+    mailbox count once, with the first of them that has a verdict.
 
     Parameters
     ----------
     out : DataFrame
         What `verify` returned: a pandas, Polars or Arrow frame.
     by : hashable or list of hashable, optional
-        A column of yours, ``"domain"`` or ``"operator"`` (who runs the mail server), or a list of two to cross them.
-        Dates are counted by year, quarter or month, numbers with many values in five groups of equally many rows,
-        and empty cells as ``(missing)``. By default all columns are ranked.
+        A column of yours, ``"domain"`` or ``"operator"`` (who runs the mail server), or a list of
+        two to cross them. Dates are counted by year, quarter or month, numbers with many values in
+        five groups of equally many rows, and empty cells as ``(missing)``. By default all columns
+        are ranked.
     column : hashable, optional
         The column that was verified; by default the only one.
     what : {"invalid", "not_sendable", "disposable", "bounced"}, default "invalid"
@@ -99,46 +100,50 @@ def breakdown(
     top : int, optional
         How many lines; by default all.
     bounces : DataFrame or path, optional
-        For ``what="bounced"``: what `read_bounces` returned, or what it reads. People bounced if a report says that
-        their mailbox or domain does not exist. All people with an address count as mailed; give only the rows that
-        were.
+        For ``what="bounced"``: what `read_bounces` returned, or what it reads. People bounced if a
+        report says that their mailbox or domain does not exist. All people with an address count as
+        mailed; give only the rows that were.
     prefix : str, optional
         The prefix it was verified with, if not the default.
 
     Returns
     -------
     DataFrame
-        With `by` a line for each group, by its name in the index, first those with the most bad people above the
-        average. `rows` (int64), `people` (int64, with a verdict), and for invalid, unknown, sendable, and `what`: the
-        people (int64), and as float64 their share (`invalid_share`) with a 95 % interval (`invalid_low`,
-        `invalid_high`; Wilson 1927). Then of `what`, float64: `elsewhere`, the share among all others;
-        `difference` to them, where a small group counts less (empirical Bayes, Kleinman 1973); `above`, the bad people
-        beyond what the average gives.
+        With `by` a line for each group, by its name in the index, first those with the most bad
+        people above the average. `rows` (int64), `people` (int64, with a verdict), and for invalid,
+        unknown, sendable, and `what`: the people (int64), and as float64 their share
+        (`invalid_share`) with a 95 % interval (`invalid_low`, `invalid_high`; Wilson 1927). Then of
+        `what`, float64: `elsewhere`, the share among all others; `difference` to them, where a
+        small group counts less (empirical Bayes, Kleinman 1973); `above`, the bad people beyond
+        what the average gives.
 
-        For ``"operator"`` also distinct `addresses` (Int64, missing where the mail servers are not known), and of these:
-        `clear`, the answer says whether the mailbox exists (without SMTP: whether the domain receives mail), with
-        `clear_share` (float64); `catch_all`, accepted by a server that accepts every address; `deferred`, the server
-        asked for another attempt (greylisting); `refused`, it refused the computer that checked, or the sender;
-        `no_answer`, time-out, closed port, an answer that shows nothing; `dead`, of the clear ones those that cannot
-        receive mail. `note` (object, or None) says why less than half is clear, and cites what the packaged table says
-        of the operator with its source and date.
+        For ``"operator"`` also distinct `addresses` (Int64, missing where the mail servers are not
+        known), and of these: `clear`, the answer says whether the mailbox exists (without SMTP:
+        whether the domain receives mail), with `clear_share` (float64); `catch_all`, accepted by a
+        server that accepts every address; `deferred`, the server asked for another attempt
+        (greylisting); `refused`, it refused the computer that checked, or the sender; `no_answer`,
+        time-out, closed port, an answer that shows nothing; `dead`, of the clear ones those that
+        cannot receive mail. `note` (object, or None) says why less than half is clear, and cites
+        what the packaged table says of the operator with its source and date.
 
-        Without `by` a line for each column of yours: `says` (object: ``differs``, ``little``, ``nothing``,
-        ``the same as ...`` or ``left out: ...``), `groups` and `people` (int64), `strength` (float64: Cramér's V, 0 to
-        1), `chance` (float64: that a list without any difference shows this one), `adjusted` (float64: corrected for
-        having looked at many columns, Benjamini and Hochberg 1995; up to 0.04 a column differs), `worst` and `best`
+        Without `by` a line for each column of yours: `says` (object: ``differs``, ``little``,
+        ``nothing``, ``the same as ...`` or ``left out: ...``), `groups` and `people` (int64),
+        `strength` (float64: Cramér's V, 0 to 1), `chance` (float64: that a list without any
+        difference shows this one), `adjusted` (float64: corrected for having looked at many
+        columns, Benjamini and Hochberg 1995; up to 0.04 a column differs), `worst` and `best`
         (object: a sentence each, or None).
 
-        Both print as text and show as a table in notebooks. For a Polars or Arrow frame they are of that kind, and the
-        index is the first columns.
+        Both print as text and show as a table in notebooks. For a Polars or Arrow frame they are of
+        that kind, and the index is the first columns.
 
     Raises
     ------
     ColumnError
-        If there is no such column, it has not been verified, or nothing shows the mail servers for ``"operator"``.
+        If there is no such column, it has not been verified, or nothing shows the mail servers for
+        ``"operator"``.
     SettingsError, InputError
-        If an argument is none of the above, `bounces` cannot be read, or a result column holds what `verify` never
-        writes.
+        If an argument is none of the above, `bounces` cannot be read, or a result column holds what
+        `verify` never writes.
 
     Warns
     -----
@@ -227,7 +232,7 @@ def first_lines(table: CountTable, top: int | None) -> CountTable:
     return first
 
 
-# --- groups -----------------------------------------------------------------------------------------------------------
+# --- groups ---------------------------------------------------------------------------------------
 
 
 def group_table(counts: ListCounts, what: str, rows: Results | None = None) -> GroupTable:
@@ -281,7 +286,7 @@ def with_operators(table: GroupTable, operators: OperatorCounts) -> GroupTable:
 
 
 def group_order(groups: Groups, what: str) -> list[int]:
-    """The groups, first those with the most bad people above the average; ties by size, then by name."""
+    """The order of the groups: the most bad people above the average, then size, then name."""
     people = people_in(groups.counts)
     above = bad_above_average(groups, what)
     names = [str(label) for label in groups.labels]
@@ -299,7 +304,7 @@ def bad_above_average(groups: Groups, what: str) -> Any:
 
 
 class GroupTable(CountTable):
-    """The groups of a column; the attribute `breakdown` in `attrs` has what is said of the whole list."""
+    """The groups of a column; `attrs["breakdown"]` has what is said of the whole list."""
 
     @classmethod
     def of(cls, counts: ListCounts, groups: Groups, what: str) -> GroupTable:
@@ -357,7 +362,7 @@ RANK_COLUMNS: dict[str, Any] = {
 
 
 class RankTable(CountTable):
-    """A line for each column; the attribute `breakdown` in `attrs` has what is said of the whole list."""
+    """A line for each column; `attrs["breakdown"]` has what is said of the whole list."""
 
     @classmethod
     def of(cls, findings: Sequence[ColumnFinding], counts: ListCounts, what: str) -> RankTable:
@@ -427,7 +432,7 @@ def facts_of_list(counts: ListCounts, what: str, notes: Sequence[str]) -> dict[s
     }
 
 
-# --- words ------------------------------------------------------------------------------------------------------------
+# --- words ----------------------------------------------------------------------------------------
 
 
 def headline(table: pd.DataFrame) -> str:
@@ -447,7 +452,7 @@ def found_sentences(table: pd.DataFrame) -> list[str]:
 
 
 def other_sentences(table: pd.DataFrame) -> list[str]:
-    """Columns that tell the same, those that say nothing, and those that were not looked at, with the reason."""
+    """Columns that tell the same, that say nothing, and that were left out, with the reason."""
     facts = table.attrs["breakdown"]
     by_says: dict[str, list[str]] = {}
     for name, says in table["says"].items():
@@ -510,7 +515,7 @@ def group_label(label: Any) -> str:
 
 
 def render_groups(table: pd.DataFrame) -> str:
-    """The table of groups for a terminal; below an operator stands why few of its answers are clear."""
+    """The groups for a terminal; below an operator stands why few of its answers are clear."""
     what = table.attrs["breakdown"]["what"]
     shown = table.head(SHOWN_GROUPS)
     rows = shown.to_dict("records")
@@ -541,7 +546,7 @@ def more_groups(table: pd.DataFrame) -> list[str]:
 
 
 def figures_of_group(row: Mapping[Any, Any], what: str) -> list[str]:
-    """The figures of a group as texts: rows, people, share, what `HEADS` names, and clear answers of an operator."""
+    """The figures of a group as texts, by `HEADS`; of an operator also its clear answers."""
     people = row["people"]
     figures = [f"{row['rows']:,}", f"{people:,}"]
     if people:

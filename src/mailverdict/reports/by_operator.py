@@ -1,13 +1,15 @@
-"""A verified column by the operator of its mail servers: how many addresses got a clear answer, and why not more.
+"""How many addresses of each operator got a clear answer, and why not more.
 
-Each address has one of `ANSWERS`, and `OperatorCounts` counts the distinct addresses of each operator by these::
+Each address has one of `ANSWERS`, and `OperatorCounts` counts the distinct addresses of each
+operator by these::
 
     operator    dead  catch_all  live  deferred  refused  no_answer  (without a verdict)
     google         3          0    90         0        0          2          1
     yahoo          1         40     0         0        0          0          0
 
-`OperatorCounts.table` makes of them what `breakdown` adds for ``"operator"``: the figures of `COLUMNS`, and a note
-where less than half is clear. It cites the packaged table of operators, with the source and the date.
+`OperatorCounts.table` makes of them what `breakdown` adds for ``"operator"``: the figures of
+`COLUMNS`, and a note where less than half is clear. It cites the packaged table of operators, with
+the source and the date.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ from ..model.words import Reason, Verdict
 from ..table.columns import label_of
 from .counts import count_by_code, first_rows, keys_of
 
-# What came out for an address; the first that holds. An address without a verdict is in none of them.
+# What came out for an address; the first that holds. An address without a verdict is in none of
+# them.
 ANSWERS = ("dead", "catch_all", "live", "deferred", "refused", "no_answer")
 DEFERRED = pa.array([str(Reason.GREYLISTED)])
 REFUSED = pa.array([str(Reason.PROTECTED), str(Reason.SENDER_BLOCKED)])
@@ -128,7 +131,7 @@ def answers_of(rows: Results) -> pa.Int32Array:
 
 
 def operator_line(counts: npt.NDArray[np.int64], known: tuple[Operator, ...]) -> tuple[object, ...]:
-    """The cells of an operator in the order of `COLUMNS`; `known` are its rows in the packaged table."""
+    """The cells of an operator by `COLUMNS`; `known` are its rows of the packaged table."""
     answers = dict(zip(ANSWERS, counts.tolist(), strict=False))
     addresses = int(counts.sum())
     clear = answers["live"] + answers["dead"]
@@ -150,7 +153,7 @@ def operator_line(counts: npt.NDArray[np.int64], known: tuple[Operator, ...]) ->
 def why_little(
     answers: Mapping[str, int], addresses: int, known: tuple[Operator, ...]
 ) -> str | None:
-    """The main cause in a sentence: what was seen in these rows, then what others say, with the source."""
+    """The main cause: what was seen in these rows, then what others say, with the source."""
     cause = max(CAUSES, key=lambda name: answers[name])
     if not answers[cause]:
         return None  # not verified yet

@@ -1,4 +1,4 @@
-"""Do two verifications agree, and which was right? `compare` puts the verdicts of one beside those of the other.
+"""`compare` puts the verdicts of one verification beside those of another.
 
 Both are joined by address; what became of mails then says whose claim was right::
 
@@ -50,16 +50,19 @@ class Comparison:
     both, only_a, only_b : int
         Addresses in both, and in one of them.
     agreement : DataFrame
-        How many of the addresses in both have which verdict: index the verdicts of `a`, columns those of `b` (int64),
-        always all four; also the status of addresses without a verdict, if there are any.
+        How many of the addresses in both have which verdict: index the verdicts of `a`, columns
+        those of `b` (int64), always all four; also the status of addresses without a verdict, if
+        there are any.
     contradictions : DataFrame
-        Index `address`, sorted: those that are valid for one and invalid for the other. `a` and `b` (the verdicts),
-        `why_a` and `why_b` (the words of `why`); all object, None where there is nothing.
+        Index `address`, sorted: those that are valid for one and invalid for the other. `a` and `b`
+        (the verdicts), `why_a` and `why_b` (the words of `why`); all object, None where there is
+        nothing.
     right : DataFrame or None
-        With bounces, who was right how often. Index `by` (the name) and `claim`: ``valid``, ``invalid``, and both
-        ``where they contradict``. `known` (int64): addresses in both that have the claim, and of which is known what
-        became of the mail; `right` (int64): of those, where the claim was right; `rate` (float64), and its 95 %
-        Wilson score interval, `low` and `high`; NaN if none is known.
+        With bounces, who was right how often. Index `by` (the name) and `claim`: ``valid``,
+        ``invalid``, and both ``where they contradict``. `known` (int64): addresses in both that
+        have the claim, and of which is known what became of the mail; `right` (int64): of those,
+        where the claim was right; `rate` (float64), and its 95 % Wilson score interval, `low` and
+        `high`; NaN if none is known.
 
     Examples
     --------
@@ -136,38 +139,41 @@ def compare(
     mailed: Any = None,
     prefix: str | None = None,
 ) -> Comparison:
-    """Compare two verifications of the same addresses: do they agree, and who was right? Uses no network.
+    """Compare two verifications of the same addresses, and see who was right. Uses no network.
 
     What changed between two audits of one list, row by row, is in `diff`.
 
     Parameters
     ----------
     a, b : DataFrame or path
-        What `verify` or `read_verdicts` returned (pandas, Polars or Arrow), or a path that `read_verdicts` reads
-        without being told its columns.
-        Of an address with several rows the first one counts.
+        What `verify` or `read_verdicts` returned (pandas, Polars or Arrow), or a path that
+        `read_verdicts` reads without being told its columns. Of an address with several rows the
+        first one counts.
     column : hashable, optional
         The column that was verified in both frames; by default the only one of each.
     bounces : DataFrame or path, optional
-        What became of mails to these addresses: what `read_bounces` returned, or what it reads. A hard bounce shows
-        that mail does not arrive, a delivery or a complaint without one that it does; other reports say neither.
+        What became of mails to these addresses: what `read_bounces` returned, or what it reads. A
+        hard bounce shows that mail does not arrive, a delivery or a complaint without one that it
+        does; other reports say neither.
     mailed : hashable or array-like of bool, optional
-        Which rows of `a` were mailed, as in `outcomes`: of those, mail without any report arrived. By default only
-        what a report says counts.
+        Which rows of `a` were mailed, as in `outcomes`: of those, mail without any report arrived.
+        By default only what a report says counts.
     prefix : str, optional
         The prefix that both were verified with, if not the default.
 
     Returns
     -------
     Comparison
-        `names`, `both`, `only_a`, `only_b`, `agreement`, `contradictions` and `right`; its frames are of pandas.
+        `names`, `both`, `only_a`, `only_b`, `agreement`, `contradictions` and `right`; its frames
+        are of pandas.
 
     Raises
     ------
     ColumnError
         If a frame has no such column, or it has not been verified.
     SettingsError, InputError
-        If `mailed` does not fit, a file cannot be read, or a result column holds what `verify` never writes.
+        If `mailed` does not fit, a file cannot be read, or a result column holds what `verify`
+        never writes.
 
     Warns
     -----
@@ -242,7 +248,7 @@ def name_of(rows: Results) -> str:
 
 
 def count_agreement(both: pd.DataFrame, names: tuple[str, str]) -> pd.DataFrame:
-    """A row for each verdict of one, a column for each of the other; addresses without a verdict by their status."""
+    """Rows are the verdicts of one, columns those of the other, or the status without one."""
     shown = {*map(str, Verdict), *both["a"], *both["b"]}
     order = [name for name in BUCKETS if name in shown]
     counts = pd.crosstab(both["a"], both["b"])

@@ -1,13 +1,13 @@
-"""Counts of verified rows: one class for `summary`, the command line and reports, over pieces that add up.
+"""Counts of verified rows in pieces that add up, for `summary`, reports and commands.
 
-Rows that are told alike are counted together: `Counts.alike` has how many rows there are of each `Alike`, and all other
-counts of rows are sums of these::
+Rows that are told alike are counted together: `Counts.alike` has how many rows there are of each
+`Alike`, and all other counts of rows are sums of these::
 
     Alike(bucket="invalid", why="no_mx_record", action="drop", ...)     412
     Alike(bucket="valid", why=None, action="send", free=True, ...)    5,301
 
-With a policy, which a report has, there are also distinct addresses, people, domains and typos, by the columns of
-addresses themselves.
+With a policy, which a report has, there are also distinct addresses, people, domains and typos, by
+the columns of addresses themselves.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Counts:
         self.answered_by: dict[str, None] = {}  # what backends call themselves
 
     def add(self, rows: Results) -> None:
-        """Count a piece with the rows that follow those before; it has at least verdict, status and why."""
+        """Count the next piece; it has at least verdict, status and why."""
         groups, alike = group_alike(facts_of(rows, self.policy))
         if self.policy is not None:
             alike = apply_policy(alike, self.policy)
@@ -84,7 +84,7 @@ class Counts:
         self.add_decided(rows)
 
     def add_addresses(self, rows: Results, addresses: pa.StringArray) -> None:
-        """Count what only reports show, and no policy changes; `addresses` are those of `keys_of`."""
+        """Count what only reports show; `addresses` are those of `keys_of`."""
         self.addresses += len(self.seen.keep_new(well_formed(rows, addresses)))
         self.domains.append(count_domains(addresses, rows.buckets))
         if len(self.domains) > MAX_TABLES:
@@ -136,7 +136,7 @@ class Counts:
 
     @property
     def lines(self) -> dict[str, int]:
-        """Rows by line of a summary: the seven buckets, and cells with several addresses if there are any."""
+        """Rows by line of a summary: seven buckets, and cells with several addresses."""
         counts = self.by(attrgetter("line"))
         lines = {name: counts[name] for name in BUCKETS}
         if counts[SEVERAL_ADDRESSES]:
@@ -197,7 +197,7 @@ class Counts:
         return marks[True]
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready; every bucket is there; `suppressed` only with a suppression list, actions only with a policy."""
+        """Ready for JSON, with every bucket; actions only with a policy."""
         record = {
             "rows": self.rows,
             **self.buckets,
@@ -215,7 +215,7 @@ class Counts:
 
 
 def facts_of(rows: Results, policy: Policy | None) -> dict[str, pa.Array]:
-    """What rows that are counted alike have in common, by the fields of `Alike`; see `row_facts`."""
+    """What rows have in common that are counted together, by the fields of `Alike`."""
     facts = row_facts(rows) if policy is None else policy_facts(rows, policy)
     facts["source"] = rows["source"]
     if rows.is_cleaned:
@@ -225,7 +225,7 @@ def facts_of(rows: Results, policy: Policy | None) -> dict[str, pa.Array]:
     return facts
 
 
-# --- addresses --------------------------------------------------------------------------------------------------------
+# --- addresses ------------------------------------------------------------------------------------
 
 
 def keys_of(rows: Results) -> pa.StringArray:
@@ -234,14 +234,14 @@ def keys_of(rows: Results) -> pa.StringArray:
 
 
 def people_of(addresses: pa.StringArray) -> pa.StringArray:
-    """The person of each of `keys_of`: its mailbox; what is not an address to us, but may be to a service, as it is."""
+    """The mailbox of each of `keys_of`; what is no address to us stays as it is."""
     return pc.coalesce(find_mailboxes(addresses).names, addresses)
 
 
 def first_rows(
     keys: pa.StringArray, is_counted: pa.BooleanArray, seen: SeenAddresses
 ) -> npt.NDArray[np.int64]:
-    """The first row of each different key, of the rows that count; not for keys that earlier pieces had."""
+    """The first row of each key that no earlier piece had, of the rows that count."""
     rows = np.flatnonzero(to_bools(pc.and_(is_counted, keys.is_valid())))
     coded = keys.take(pa.array(rows)).dictionary_encode()
     _, first = np.unique(coded.indices.to_numpy(), return_index=True)
@@ -274,7 +274,7 @@ def domains_of(addresses: pa.StringArray) -> pa.DictionaryArray:
 def count_by_code(
     values: pa.DictionaryArray, codes: pa.Int32Array, width: int
 ) -> npt.NDArray[np.int64]:
-    """Rows of each distinct value, one below the other, with each of `width` codes, side by side."""
+    """Rows of each distinct value (down) with each of `width` codes (across)."""
     rows = values.indices.fill_null(-1).to_numpy().astype(np.int64)
     columns = codes.fill_null(-1).to_numpy().astype(np.int64)
     is_counted = (rows >= 0) & (columns >= 0)
@@ -316,7 +316,7 @@ def top_domains(counts: pa.Table, top: int) -> pd.DataFrame:
 
 
 def count_typos(rows: Results, addresses: pa.StringArray) -> Counter[tuple[str, str]]:
-    """Rows by mistyped domain and the domain probably meant; by address where the domain is right."""
+    """Rows by mistyped domain and the one meant; by address where the domain is right."""
     suggestions = rows["suggestion"]
     is_typo = pc.and_(suggestions.is_valid(), addresses.is_valid())
     typed = addresses.filter(is_typo).to_pylist()
@@ -346,7 +346,7 @@ def domain_of(address: str) -> str:
 
 
 def repaired_rows(rows: Results) -> dict[str, pa.Array]:
-    """The words about cells whose verdict is that of a repaired address, and whether they were malformed."""
+    """The repairs of cells whose verdict is of the repaired text, and if they were malformed."""
     if not rows.is_cleaned:
         return {}
     changed = np.flatnonzero(to_bools(rows.change.is_valid()) & rows.is_of_clean)
@@ -366,7 +366,7 @@ def repaired_rows(rows: Results) -> dict[str, pa.Array]:
 
 
 def checked_days(rows: Results) -> tuple[date, date] | None:
-    """The first and the last day on which rows were checked, in UTC; a file may have made texts of the times."""
+    """The first and the last day of the checks, in UTC; a file may hold times as texts."""
     try:
         first, last = (each.as_py() for each in pc.min_max(rows["checked_at"]).values())
     except InputError:  # a column of the user

@@ -1,7 +1,8 @@
-"""Functions that are deprecated since `breakdown` tells more; the package warns of them when they are used.
+"""Functions that are deprecated, since `breakdown` tells more.
 
-They give what `breakdown` does not: `by_domain` counts rows by verdict and status, not people, and both do without the
-flags that a policy needs. What they count with is that of reports and of `breakdown`.
+They give what `breakdown` does not: `by_domain` counts rows by verdict and status, not people, and
+both do without the flags that a policy needs. What they count with is that of reports and of
+`breakdown`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ def by_domain(
 ) -> Frame:
     """Count a verified column by the domain of the address.
 
-    Deprecated: ``mailverdict.breakdown(out, "domain")`` counts people, with intervals, and the worst domains first.
+    Deprecated: ``mailverdict.breakdown(out, "domain")`` counts people, with intervals, and the
+    worst domains first.
 
     Parameters
     ----------
@@ -73,13 +75,14 @@ def by_operator(
 ) -> Frame:
     """Count a verified column by who runs the mail servers of the addresses.
 
-    Deprecated: ``mailverdict.breakdown(out, "operator")`` has these figures, and the shares of people with intervals.
+    Deprecated: ``mailverdict.breakdown(out, "operator")`` has these figures, and the shares of
+    people with intervals.
 
     Parameters
     ----------
     out : DataFrame
-        What `verify` returned: a pandas, Polars or Arrow frame, with the column `operator` or `mx_records`,
-        as ``columns="all"`` has them.
+        What `verify` returned: a pandas, Polars or Arrow frame, with the column `operator` or
+        `mx_records`, as ``columns="all"`` has them.
     column : hashable, optional
         The column that was verified; by default the only one.
     top : int, default 20
@@ -100,7 +103,8 @@ def by_operator(
         - `refused`: it refused the computer that checked, or the sender
         - `no_answer`: time-out, closed port, an answer that shows nothing
         - `dead`: of the clear ones those that cannot receive mail
-        - `note`: where `share` is below one half, why not more is clear (object, else None). What the
+        - `note`: where `share` is below one half, why not more is clear (object, else None). What
+        the
           packaged table says of the operator is cited with its source and date.
 
         For a Polars or Arrow frame the same kind, where `operator` is the first column.
@@ -108,7 +112,8 @@ def by_operator(
     Raises
     ------
     ColumnError
-        If the frame has no such column, it has not been verified, or nothing shows the mail servers.
+        If the frame has no such column, it has not been verified, or nothing shows the mail
+        servers.
     InputError
         If a result column holds what `verify` never writes.
     SettingsError

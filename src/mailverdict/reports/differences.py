@@ -1,12 +1,13 @@
-"""Do groups differ, by how much, and is it chance? The statistics of `breakdown`, on counts and without a table.
+"""The statistics of `breakdown`: whether groups differ, by how much, and whether by chance.
 
 The data are two counts for each group: `people`, and how many of them are `bad`::
 
     people  1,512  412  76        a group in which the share is that of all others says nothing
     bad        90  128   9
 
-`chance_of` asks whether one share explains all groups, `association` how strong the difference is, `adjust` corrects
-for having looked at many columns, and `shrink` says how much of a group's own difference is to be believed.
+`chance_of` asks whether one share explains all groups, `association` how strong the difference is,
+`adjust` corrects for having looked at many columns, and `shrink` says how much of a group's own
+difference is to be believed.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def chi_square(people: Counts, bad: Counts) -> float:
 
 
 def pool_small(people: Counts, bad: Counts) -> tuple[Counts, Counts]:
-    """The groups, those together for which the chi-square distribution is too rough (Cochran 1954)."""
+    """The groups, with those merged for which chi-square is too rough (Cochran 1954)."""
     share = bad.sum() / max(people.sum(), 1)
     is_small = people * min(share, 1 - share) < LEAST_EXPECTED
     if is_small.sum() < 2:
@@ -66,11 +67,11 @@ def pool_small(people: Counts, bad: Counts) -> tuple[Counts, Counts]:
 
 
 def chance_of(people: Counts, bad: Counts) -> float:
-    """The probability that groups of one share differ as much as these, or more; 1 where nothing can be said.
+    """The probability of such differences between groups of one share, or of larger ones.
 
-    It is that of Pearson's statistic for the given margins. Its mean and variance are known exactly (Haldane 1940,
-    Dawson 1954), also where groups are small and bad people rare, and a gamma distribution with these takes the place of
-    the chi-square distribution.
+    It is that of Pearson's statistic for the given margins. Its mean and variance are known exactly
+    (Haldane 1940, Dawson 1954), also where groups are small and bad people rare, and a gamma
+    distribution with these takes the place of the chi-square distribution.
     """
     filled = people > 0
     people, bad = pool_small(people[filled], bad[filled])
@@ -96,7 +97,7 @@ def margin_terms(margin: Floats, whole: float) -> tuple[float, float]:
 
 
 def gamma_tail(shape: float, x: float) -> float:
-    """The regularized upper incomplete gamma function Q(shape, x): its series or continued fraction (DLMF 8.11, 8.9).
+    """The regularized upper incomplete gamma function Q(shape, x) (DLMF 8.11, 8.9).
 
     >>> round(gamma_tail(0.5, 3.841458821 / 2), 6)        # chi-square with one degree of freedom
     0.05
@@ -134,7 +135,7 @@ def nonzero(x: float) -> float:
 
 
 def association(people: Counts, bad: Counts) -> float:
-    """Cramér's V between groups and being bad, 0 to 1, corrected for the bias of many groups (Bergsma 2013)."""
+    """Cramér's V of groups and being bad, 0 to 1, without its bias (Bergsma 2013)."""
     filled = people > 0
     people = people[filled]
     bad = bad[filled]
@@ -151,7 +152,7 @@ def association(people: Counts, bad: Counts) -> float:
 
 
 def adjust(chances: list[float]) -> list[float]:
-    """The chances, corrected for having looked so often: the false discovery rate (Benjamini and Hochberg 1995).
+    """The chances as false discovery rates (Benjamini and Hochberg 1995).
 
     >>> [round(chance, 3) for chance in adjust([0.01, 0.04, 0.03, 0.5])]
     [0.04, 0.053, 0.053, 0.5]
@@ -166,10 +167,10 @@ def adjust(chances: list[float]) -> list[float]:
 
 
 def prior_people(people: Counts, bad: Counts) -> float:
-    """How many people of its own a group needs for its share to count half; infinite where groups do not differ.
+    """How many people a group needs for its share to count half; infinite if all are alike.
 
-    It is the strength of the beta distribution of the groups' shares, by the moments of the beta-binomial distribution
-    (Kleinman 1973).
+    It is the strength of the beta distribution of the groups' shares, by the moments of the
+    beta-binomial distribution (Kleinman 1973).
     """
     filled = people > 0
     if not filled.any():
@@ -192,9 +193,10 @@ def elsewhere(people: Counts, bad: Counts) -> Floats:
 
 
 def shrink(people: Counts, bad: Counts) -> Floats:
-    """For each group its difference to all others, as far as it is to be believed (empirical Bayes).
+    """Each group's difference to all others, as far as to be believed (empirical Bayes).
 
-    The share of the others is worth `prior_people` people: a group with as many shows half of what was seen.
+    The share of the others is worth `prior_people` people: a group with as many shows half of what
+    was seen.
     """
     others = elsewhere(people, bad)
     seen = bad / np.where(people > 0, people, np.nan) - others
@@ -208,7 +210,7 @@ def shrink(people: Counts, bad: Counts) -> Floats:
 
 
 def surprise(people: Counts, bad: Counts) -> Floats:
-    """For each group how many standard deviations it is from the share of all (adjusted residual, Haberman 1973)."""
+    """For each group its standard deviations from the share of all (Haberman 1973)."""
     whole = max(float(people.sum()), 1.0)
     share = bad.sum() / whole
     variance = people * share * (1 - share) * (1 - people / whole)

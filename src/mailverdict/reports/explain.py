@@ -123,7 +123,7 @@ def explain(
     validation_type: ValidationTypeWord | ValidationType = "mx",
     backend: Backend | str | None = None,
 ) -> Explanation:
-    """Show the evidence behind a verdict: each check, what it asked and was answered, and the rule that decided.
+    """Show the evidence behind a verdict: each check, its answers, and what decided.
 
     This is one `mailverdict.check` with everything recorded, so both give the same verdict.
 
@@ -134,7 +134,8 @@ def explain(
     validation_type : {"mx", "smtp", "mx_blacklist", "regex"}, default "mx"
         As in `verify`. Only ``"smtp"`` asks mail servers, on port 25.
     backend : backend, str or None
-        As in `verify`. A service returns its payload only, and may count the check against the quota.
+        As in `verify`. A service returns its payload only, and may count the check against the
+        quota.
 
     Returns
     -------
@@ -171,7 +172,7 @@ def explain(
 
 
 async def dns_lines(backend: Backend, seen: Evidence) -> DnsLines:
-    """Who was asked what about a domain and its mail servers, and the answers, which are in the resolver's cache."""
+    """What was asked about a domain and its mail servers; answers come from the cache."""
     if seen.dns is None:
         return DnsLines()
     assert isinstance(backend, LocalBackend)
@@ -283,7 +284,7 @@ def blacklist_step(seen: BlacklistEvidence, listings: Sequence[str]) -> CheckSte
 
 
 def mailbox_step(seen: MailboxEvidence, transcript: Transcript) -> CheckStep:
-    """The SMTP dialogue with seconds, and the rule that classified the deciding reply or failure."""
+    """The SMTP dialogue with seconds, and the rule that classified its end."""
     lines = [f"{seconds:7.3f} {who} {text}"[:SHOWN] for seconds, who, text in transcript]
     outcome = str(seen.reason or "accepted")
     words = {
@@ -298,7 +299,7 @@ def mailbox_step(seen: MailboxEvidence, transcript: Transcript) -> CheckStep:
 
 
 def rule_text(name: str) -> str:
-    """A rule with the table that it is a row of; one that is in no table is about a whole session."""
+    """A rule with its table; one that is in no table is about a whole session."""
     from ..checks.smtp.classify.classification import CLASSIFICATIONS  # noqa: PLC0415 - only this step needs it
     from ..checks.smtp.classify.rules import RULES  # noqa: PLC0415 - takes long to import
 

@@ -1,4 +1,4 @@
-"""What a report is about, as plain data: counts, and what else was gathered; sections make shares of it."""
+"""What a report is about, as plain data; sections make shares of it."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class ReportFacts:
 
     @cached_property
     def cleaning(self) -> CleaningFacts | None:
-        """The rows that were cleaned, and which of them would have been lost without it; None if no cell was."""
+        """The cleaned rows, and which would have been lost; None if no cell was cleaned."""
         if not self.counts.cleaned:
             return None
         rescued = self.counts.number(attrgetter("is_rescued"))
@@ -172,12 +172,12 @@ class ReportFacts:
 
     @property
     def is_kept(self) -> bool:
-        """Whether `verify` keeps the answers in its journal: it does for a service, and for the type `smtp`."""
+        """Whether `verify` keeps the answers in its journal: of a service, and by `smtp`."""
         return ValidationType.SMTP in self.counts.validation_types or SOURCE_REMOTE in self.sources
 
     @property
     def command(self) -> str:
-        """What verifies the rows without a clear answer again; empty where the check is not known."""
+        """The command for the rows without a clear answer; empty if the check is not known."""
         if self.again and self.is_kept:
             return f"{self.again} --refresh {Verdict.UNKNOWN}"
         if self.again:
@@ -211,10 +211,10 @@ def verify_command(file: str, options: Iterable[str]) -> str:
 
 
 def reason_of(alike: Alike) -> tuple[str, str] | None:
-    """Bucket and reason of rows that are not valid, or that something besides the verdict keeps off the send list.
+    """Bucket and reason of rows that are not valid, or that something else keeps off.
 
-    The reason is the word of `why`, or the bucket where there is none; whatever the verdict, what keeps all rows of a
-    person off the list comes first.
+    The reason is the word of `why`, or the bucket where there is none; whatever the verdict, what
+    keeps all rows of a person off the list comes first.
     """
     is_kept_off = alike.action != "send" and alike.cause
     is_open = alike.bucket in (Verdict.VALID, Status.PENDING)

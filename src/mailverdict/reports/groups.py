@@ -1,7 +1,7 @@
 """The people of a verified list by the values of its other columns, counted in pieces that add up.
 
-Each row gets a mark: which person it counts for, if any, and what is known of that person. A column is read as words,
-numbers or dates, and its rows are counted by value and mark::
+Each row gets a mark: which person it counts for, if any, and what is known of that person. A column
+is read as words, numbers or dates, and its rows are counted by value and mark::
 
     lead_source     mark                  counts of lead_source
     Trade fair      invalid               Trade fair   rows 3, people 2, of these 1 invalid
@@ -9,10 +9,11 @@ numbers or dates, and its rows are counted by value and mark::
     Trade fair      (the same person)
     Website         sendable
 
-When all pieces are counted, `cut` makes groups of the values: each word or one of few numbers is a group, many numbers
-are cut into quantiles, and dates into years, quarters or months. What a column is shows its first piece; few numbers
-become words when words follow. Beyond that nothing depends on how a file is cut into pieces, except where a column has so
-many different numbers that they are rounded.
+When all pieces are counted, `cut` makes groups of the values: each word or one of few numbers is a
+group, many numbers are cut into quantiles, and dates into years, quarters or months. What a column
+is shows its first piece; few numbers become words when words follow. Beyond that nothing depends on
+how a file is cut into pieces, except where a column has so many different numbers that they are
+rounded.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 Keys = npt.NDArray[Any]  # different values of a column: texts, numbers, or months since the year 0
 GroupOf = Callable[[Keys], Codes]  # the group of each value; -1 for one that has none
-# What is known of a person, each a bit of the mark of a row; `NOBODY` is the mark of a row that does not count for one.
+# What is known of a person, each a bit of the mark of a row; `NOBODY` is the mark of a row that
+# does not count for one.
 BITS = {"invalid": 1, "unknown": 2, "sendable": 4, "disposable": 8, "bounced": 16}
 NOBODY = 32
 WIDTH = NOBODY + 1  # different marks
@@ -69,7 +71,7 @@ YEAR_LAST = (
 )
 
 
-# --- who counts -------------------------------------------------------------------------------------------------------
+# --- who counts -----------------------------------------------------------------------------------
 
 
 def mark_people(
@@ -77,8 +79,8 @@ def mark_people(
 ) -> Codes:
     """The mark of each row; `seen` has the people of earlier pieces, and gets those of this one.
 
-    A person counts with the first row that has a verdict. With the mailboxes that bounced, all people count that have
-    an address.
+    A person counts with the first row that has a verdict. With the mailboxes that bounced, all
+    people count that have an address.
     """
     keys = keys_of(rows)
     if bounced is None:
@@ -120,7 +122,7 @@ def people_in(counts: Counts) -> Counts:
 
 
 def people_that(counts: Counts, what: str) -> Counts:
-    """The people of each group of whom something is known; `what` is of `BITS`, or ``not_sendable``."""
+    """The people of each group that are `what`: one of `BITS`, or ``not_sendable``."""
     if what == "not_sendable":
         return people_in(counts) - people_that(counts, "sendable")
     marks = np.arange(NOBODY)
@@ -129,14 +131,15 @@ def people_that(counts: Counts, what: str) -> Counts:
     return people
 
 
-# --- a column ---------------------------------------------------------------------------------------------------------
+# --- a column -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Values:
     """A piece of a column: the different values, and for each row the position of its own.
 
-    After the last value stand two positions for what is none: a missing cell, and a cell of another kind.
+    After the last value stand two positions for what is none: a missing cell, and a cell of another
+    kind.
     """
 
     kind: str  # words, numbers or dates
@@ -167,7 +170,8 @@ class Groups:
 class ColumnCounts:
     """The rows of a column by value and mark, in pieces.
 
-    Without having been asked for, a column is left out as soon as it has too many values; `left_out` says so.
+    Without having been asked for, a column is left out as soon as it has too many values;
+    `left_out` says so.
     """
 
     def __init__(self, *, is_asked: bool = False) -> None:
@@ -209,7 +213,7 @@ class ColumnCounts:
             self.leave_out()
 
     def shows_words(self, piece: Values) -> bool:
-        """Whether numbers of earlier pieces are words after all, by what is not a number in this one.
+        """Whether earlier numbers are words after all, by what is no number in this piece.
 
         They can only become words if all of them are still known.
         """
@@ -285,7 +289,7 @@ class ColumnCounts:
         return replace(groups, sample=np.concatenate(sample))
 
 
-# --- values -----------------------------------------------------------------------------------------------------------
+# --- values ---------------------------------------------------------------------------------------
 
 
 def values_of_cells(cells: Any) -> pa.Array:
@@ -308,7 +312,7 @@ def has_many_words(values: pa.Array) -> bool:
 
 
 def kind_of_words(words: pa.StringArray, rows: Codes) -> str:
-    """What different texts are, each in so many rows: numbers or dates if nearly all are, else words."""
+    """What the distinct texts are: numbers or dates if nearly all are, else words."""
     if not len(words):
         return "words"
     whole = rows.sum()
@@ -421,7 +425,7 @@ def numbers_of(words: pa.StringArray) -> Floats:
 
 
 def months_of(words: pa.StringArray) -> tuple[Codes, str]:
-    """The month of each text since the year 0, 0 for what is not a date; and how it was read, if that was a guess."""
+    """The month since the year 0 of each text, 0 for no date; and how a guess was made."""
     first = pc.extract_regex(words, YEAR_FIRST)
     year = number_in(first, "year")
     month = number_in(first, "month")
@@ -451,7 +455,7 @@ def number_in(parts: pa.StructArray, name: str) -> Codes:
     return to_numpy(numbers).astype(np.int64)
 
 
-# --- groups of words, numbers and dates -------------------------------------------------------------------------------
+# --- groups of words, numbers and dates -----------------------------------------------------------
 
 
 def cut_words(words: Keys) -> tuple[list[str], GroupOf]:
@@ -465,7 +469,7 @@ def cut_words(words: Keys) -> tuple[list[str], GroupOf]:
 
 
 def cut_numbers(numbers: Floats, counts: Counts) -> tuple[list[str], GroupOf]:
-    """Quantiles of equally many rows, or each number where they are few; and which one a number is in."""
+    """Quantiles, or each number where they are few; and the group of each number."""
     order = np.argsort(numbers)
     ordered = numbers[order]
     is_few = len(ordered) <= FEW_NUMBERS

@@ -1,7 +1,7 @@
 """`audit_host`: whether mail servers accept connections from this host.
 
-First the value (`HostAudit`), then one function per question: resolver, port 25, PTR and HELO, blacklists; at the end
-`audit_host`.
+First the value (`HostAudit`), then one function per question: resolver, port 25, PTR and HELO,
+blacklists; at the end `audit_host`.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ OWN_ADDRESS = re.compile(r"\[((?:\d{1,3}\.){3}\d{1,3}|[0-9A-Fa-f:]{3,39})\]")
 async def audit_here(
     backend: LocalBackend, domains: Sequence[str], address: str | None
 ) -> HostAudit:
-    """Audit this host with the settings of a backend; without `address` it is taken from servers' replies."""
+    """Audit this host; without `address` it is taken from the servers' replies."""
     helo_name = await find_helo_name(backend.settings)
     resolver, is_usable = await check_resolver(backend)
     if not is_usable:
@@ -139,7 +139,7 @@ async def audit_here(
 
 @dataclass(frozen=True, slots=True)
 class Greeting:
-    """The outcome of connecting to a mail server; `answered` is None if there was none to connect to."""
+    """A connection to a mail server; `answered` is None if there was none to connect to."""
 
     answered: bool | None
     seen: str
@@ -148,7 +148,7 @@ class Greeting:
 
 
 async def check_resolver(backend: LocalBackend) -> tuple[Finding, bool]:
-    """Whether the resolver knows what it must know, and whether the other questions can be asked with it."""
+    """The finding about the resolver, and whether the other questions can use it."""
     tested = backend.domains.self_test
     if tested is None:
         return Finding("resolver", None, "not tested: the test is turned off"), True
@@ -323,18 +323,19 @@ def audit_host(
     domains: Sequence[str] = PROBED_DOMAINS,
     address: str | None = None,
 ) -> HostAudit:
-    """Check whether mail servers will accept this host as a client, before a column is verified by `smtp`.
+    """Check whether mail servers will accept this host as a client, before using `smtp`.
 
-    Tests the DNS resolver. Connects to port 25 of one mail server of each of `domains` and sends EHLO and QUIT,
-    nothing else; looks up the PTR record of our address and, if configured, our address on DNS blacklists.
+    Tests the DNS resolver. Connects to port 25 of one mail server of each of `domains` and sends
+    EHLO and QUIT, nothing else; looks up the PTR record of our address and, if configured, our
+    address on DNS blacklists.
 
     Parameters
     ----------
     backend : LocalBackend, optional
         Whose settings are used: `helo_name`, `resolver`, `blacklist.zones` and the rest.
     domains : sequence of str
-        Domains to whose mail servers it connects; by default large providers that accept connections from any
-        host.
+        Domains to whose mail servers it connects; by default large providers that accept
+        connections from any host.
     address : str, optional
         Our address as servers see it; by default taken from their replies.
 
@@ -346,8 +347,8 @@ def audit_host(
     Raises
     ------
     SettingsError
-        If `backend` is not a local backend, since a service connects from its own host, or `address` is not an IP
-        address.
+        If `backend` is not a local backend, since a service connects from its own host, or
+        `address` is not an IP address.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""What the columns of a verified list say about its bad addresses: which of them differ, and in which groups.
+"""What the columns of a list say about its bad addresses: which differ, and where.
 
-`ListCounts` counts the people of a list by all its columns, in pieces that add up; `rank` makes a `ColumnFinding` of
-each column::
+`ListCounts` counts the people of a list by all its columns, in pieces that add up; `rank` makes a
+`ColumnFinding` of each column::
 
     column        says                   worst
     lead_source   differs                lead source “Trade fair”: 31.0% invalid of 412, elsewhere 6.0%
@@ -41,8 +41,9 @@ WHAT = {
     "bounced": "bounced",
 }
 MADE = ("domain", "operator")  # columns that are made of the addresses
-# The false discovery rate of columns that are said to differ. Not 5 %: of simulated lists without any effect a little
-# more than this name a column, since the chance of a column is an approximation.
+# The false discovery rate of columns that are said to differ. Not 5 %: of simulated lists without
+# any effect a little more than this name a column, since the chance of a column is an
+# approximation.
 LEVEL = 0.04
 LEAST_DIFFERENCE = 0.01  # of two shares, below which a column says little, however sure it is
 FEW_PEOPLE = 10  # a smaller group is not named in a sentence, if there are two others
@@ -53,14 +54,14 @@ DIFFERS, LITTLE, NOTHING = "differs", "little", "nothing"
 SAME_AS, LEFT_OUT = "the same as ", "left out: "
 
 
-# --- counts -----------------------------------------------------------------------------------------------------------
+# --- counts ---------------------------------------------------------------------------------------
 
 
 class ListCounts:
     """The people of a list by the values of its columns, in pieces that add up.
 
-    `asked` are columns to count by, whatever they hold. With `ranks` all columns of the user's are counted that may
-    have few values. `bounced` are mailboxes that do not exist, by reports.
+    `asked` are columns to count by, whatever they hold. With `ranks` all columns of the user's are
+    counted that may have few values. `bounced` are mailboxes that do not exist, by reports.
     """
 
     def __init__(
@@ -179,7 +180,7 @@ def our_columns(table: Table, rows: Results) -> set[Hashable]:
     return ours
 
 
-# --- what a column says -----------------------------------------------------------------------------------------------
+# --- what a column says ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -211,7 +212,7 @@ class ColumnFinding:
 
 
 def rank(counts: ListCounts, what: str) -> list[ColumnFinding]:
-    """What each column says: first the strongest, then those that say nothing, then those left out."""
+    """The findings: the strongest first, then what says nothing, then what was left out."""
     tested: list[ColumnFinding] = []
     left_out = [ColumnFinding(name, f"{LEFT_OUT}{why}") for name, why in counts.left_out.items()]
     for name, column in counts.columns.items():
@@ -306,7 +307,7 @@ def label_text(name: Hashable) -> str:
 
 
 def merge_same(findings: Sequence[ColumnFinding]) -> list[ColumnFinding]:
-    """The findings, strongest first, where a column that tells the same as an earlier one says only that."""
+    """The findings, strongest first; one that repeats an earlier one says only that."""
     merged: list[ColumnFinding] = []
     for finding in findings:
         says = finding.says

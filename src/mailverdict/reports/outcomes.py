@@ -1,11 +1,12 @@
-"""Was the verdict right? `outcomes` counts what became of the mails by verdict, `contradicted` lists the wrong ones.
+"""`outcomes` counts what became of mails by verdict, `contradicted` lists the wrong verdicts.
 
 `match_outcomes` joins rows and reports by the mailbox of their addresses::
 
     row: Ada.L@gmail.com, valid      report: adal@gmail.com, hard       the same mailbox: valid, and has a hard bounce
     row: bo@firm.com, invalid        report: bo@firm.com, delivered     invalid, and mail has arrived
 
-What several reports say of one mailbox is all counted; the one that matters most (`SHOWN_ORDER`) is shown beside the row.
+What several reports say of one mailbox is all counted; the one that matters most (`SHOWN_ORDER`) is
+shown beside the row.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ from .tables import CountTable
 
 COUNTED = (Outcome.HARD, Outcome.BLOCKED, Outcome.SOFT, Outcome.COMPLAINT, Outcome.DELIVERED)
 NO_REASON = "none"
-# From the least to the most important: of several reports about an address the last one here is shown.
+# From the least to the most important: of several reports about an address the last one here is
+# shown.
 SHOWN_ORDER = (Outcome.SOFT, Outcome.BLOCKED, Outcome.DELIVERED, Outcome.COMPLAINT, Outcome.HARD)
 
 
@@ -63,8 +65,8 @@ def outcomes(
 ) -> Frame:
     """Count hard bounces by verdict, reason and action: was the verdict right? Uses no network.
 
-    Addresses are matched by their mailbox, as in `duplicates`: without regard to case, since mail servers
-    change it in their reports, and for the providers of its table to what they ignore.
+    Addresses are matched by their mailbox, as in `duplicates`: without regard to case, since mail
+    servers change it in their reports, and for the providers of its table to what they ignore.
     Blocked mails say nothing about the address and are counted apart, as are soft bounces and
     complaints.
 
@@ -102,8 +104,8 @@ def outcomes(
     ColumnError
         If the frame has no such column, or it has not been verified.
     SettingsError, InputError
-        If there is no such policy, `mailed` does not fit, `bounces` cannot be read, or a result column
-        holds what `verify` never writes.
+        If there is no such policy, `mailed` does not fit, `bounces` cannot be read, or a result
+        column holds what `verify` never writes.
 
     Warns
     -----
@@ -159,7 +161,8 @@ def contradicted(
     DataFrame
         The contradicted rows of `out` in their order, with their index, and four new columns:
         `outcome` (hard, delivered or complaint), `outcome_at` (UTC), `outcome_diagnostic` (what the
-        mail server said; NA if not known) and `contradiction` (in words). The kind is that of `out`.
+        mail server said; NA if not known) and `contradiction` (in words). The kind is that of
+        `out`.
 
     Raises
     ------
@@ -241,7 +244,7 @@ class OutcomeRows:
 
 
 def match_outcomes(rows: Results, bounces: Any, *, mailed: Any = None) -> OutcomeRows:
-    """Join a verified column and the reports by address; `rows` has at least the columns that `Results` requires."""
+    """Join a verified column and the reports by address."""
     reports = to_bounce_table(bounces).to_pylist()
     keys = mailboxes_of(rows.addresses)
     has_key = np.array([key is not None for key in keys], np.bool_)
@@ -275,7 +278,7 @@ def rank(report: dict[str, Any]) -> int:
 
 
 def mailboxes_of(texts: pa.StringArray) -> npt.NDArray[Any]:
-    """For each row the mailbox by which its address is matched; of what is not an address the text in lower case."""
+    """The mailbox by which each row is matched; of what is no address, the text in lower case."""
     others = pc.utf8_lower(pc.utf8_trim_whitespace(texts))
     mailboxes = pc.coalesce(read_mailboxes(texts.fill_null("")).names, others)
     return np.asarray(mailboxes.to_pylist(), dtype=object)

@@ -1,7 +1,8 @@
 """A report as one self-contained HTML page: every text escaped, no outside resource.
 
-A page of its own has a small script that sorts and filters its tables; its Content-Security-Policy allows that script
-and the style sheet by their hashes and nothing else. Inside a notebook there is no script.
+A page of its own has a small script that sorts and filters its tables; its Content-Security-Policy
+allows that script and the style sheet by their hashes and nothing else. Inside a notebook there is
+no script.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def escape(text: object) -> str:
     return html.escape(show_directions(str(text)))
 
 
-# --- the document -----------------------------------------------------------------------------------------------------
+# --- the document ---------------------------------------------------------------------------------
 
 
 def render_page(facts: ReportFacts) -> str:
@@ -81,7 +82,7 @@ def render_page(facts: ReportFacts) -> str:
 
 
 def render_section(facts: ReportFacts) -> str:
-    """The same without the document and the script, for a notebook; of long tables the first rows."""
+    """The same for a notebook: no document, no script, and the first rows of long tables."""
     return f"<style>{page_style()}</style>{element('div', *content(facts, most=FEW), class_='mv-report')}"
 
 
@@ -115,7 +116,7 @@ def content(facts: ReportFacts, most: int | None = None) -> list[Markup]:
     return parts
 
 
-# --- the head ---------------------------------------------------------------------------------------------------------
+# --- the head -------------------------------------------------------------------------------------
 
 
 def head(facts: ReportFacts) -> list[Markup]:
@@ -145,7 +146,7 @@ def head(facts: ReportFacts) -> list[Markup]:
 
 
 def list_and_days(facts: ReportFacts) -> list[str]:
-    """The line below the title: the column, its size, the check and the days, with dots between them."""
+    """The line below the title: column, size, check and days, with dots between them."""
     counts = facts.counts
     parts: list[str] = []
     if facts.name:
@@ -197,7 +198,7 @@ def trend_line(facts: ReportFacts) -> str:
     return f" That is {how} in the earlier audit{since} ({mailable_text(earlier)})."
 
 
-# --- a section --------------------------------------------------------------------------------------------------------
+# --- a section ------------------------------------------------------------------------------------
 
 
 def render(section: Section, most: int | None) -> Markup:
@@ -223,7 +224,8 @@ def render(section: Section, most: int | None) -> Markup:
 def table(section: Section, rows: Sequence[Sequence[Any]]) -> list[Markup]:
     """A table that can be sorted."""
     columns = [*section.columns]
-    # A sentence in a column of its own is narrow and high, or makes the others so: it stands below the first cell.
+    # A sentence in a column of its own is narrow and high, or makes the others so: it stands below
+    # the first cell.
     has_sentence = len(columns) > 1 and columns[-1][1] == "words"
     if has_sentence:
         columns.pop()
@@ -292,7 +294,8 @@ def stacked_bar(counts: Mapping[str, int], label: str, class_: str, height: int)
     return element("svg", *parts, class_=class_, height=height, role="img", aria_label=text)
 
 
-# What a cell of each kind shows, and what it is sorted by; a text of ours or of others is shown as it is.
+# What a cell of each kind shows, and what it is sorted by; a text of ours or of others is shown as
+# it is.
 SHOWN: Mapping[str, Any] = {
     "badge": lambda name: (Markup(badge(name)), None),
     "number": lambda count: (f"{count:,}", count),

@@ -37,7 +37,7 @@ TO_DO = {
 
 
 class PersonSheet:
-    """Makes the sheet of a verified table with actions, in pieces; the first one decides about its columns."""
+    """Makes the sheet in pieces; the first one decides about its columns."""
 
     def __init__(self) -> None:
         self.identity: list[Hashable] | None = None  # the user's columns that say who it is

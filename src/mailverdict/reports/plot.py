@@ -1,4 +1,4 @@
-"""`plot`: a picture of a verified column, how many rows have each verdict and why the others are not valid."""
+"""`plot`: how many rows have each verdict, and why the others are not valid."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ WIDTH, LINE = 7.5, 0.3  # inches: of the picture, and of one reason
 def plot(
     out: Any, column: Hashable | None = None, *, prefix: str | None = None, dark: bool = False
 ) -> Figure:
-    """Draw a verified column: rows by verdict, and why rows are not valid. For notebooks, and files by ``savefig``.
+    """Draw a verified column: rows by verdict, and why rows are not valid.
+
+    For notebooks, and files by ``savefig``.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""`report`: a report on a verified column, as an HTML page or as a workbook with a sheet per action."""
+"""`report`: a verified column as an HTML page, or as a workbook with a sheet per action."""
 
 from __future__ import annotations
 
@@ -83,7 +83,8 @@ class Report:
         Raises
         ------
         InputError
-            If the ending is another one, or it is a workbook with a sheet that mailverdict did not write.
+            If the ending is another one, or it is a workbook with a sheet that mailverdict did not
+            write.
         """
         target, writer = check_path(path)
         with atomic_write(target) as temporary:
@@ -102,7 +103,7 @@ class Report:
 
 
 def check_path(path: str | os.PathLike[str]) -> tuple[Path, Callable[[Report, Path], None]]:
-    """The path of a report and the function that writes it; an `InputError` if it cannot be written there."""
+    """The path and the function that writes a report there, or an `InputError`."""
     target = user_path(path)
     writer = WRITERS.get(target.suffix.lower())
     if writer is None:
@@ -186,21 +187,23 @@ def report(
     policy : Policy or {"strict", "balanced", "lenient"}, optional
         The policy that gives the actions; balanced when not given.
     audience : {"analyst", "manager"}, default "analyst"
-        For an analyst the whole; for a manager one page: the share that can be mailed, a picture, what to do, and
-        the main reasons. A workbook has the sheets of rows for both.
+        For an analyst the whole; for a manager one page: the share that can be mailed, a picture,
+        what to do, and the main reasons. A workbook has the sheets of rows for both.
     prefix : str, optional
         The prefix it was verified with, if not the default.
     bounces : DataFrame or path, optional
         What `read_bounces` returned, or what it reads: the report then shows whether the verdicts
         were right, as `outcomes` counts it.
     earlier : DataFrame or path, optional
-        An earlier audit of the same list: a frame of any kind that `verify` returned, or the table file
-        that it was written to, with the same column and prefix. The report then shows what changed.
+        An earlier audit of the same list: a frame of any kind that `verify` returned, or the table
+        file that it was written to, with the same column and prefix. The report then shows what
+        changed.
     name : str, optional
         What the list is called, such as the name of its file; the report's title has it.
     by : hashable, optional
-        A column of yours, ``"domain"`` or ``"operator"``: the report also shows its groups, as `breakdown` counts
-        them. Which columns say where invalid addresses come from is always in it.
+        A column of yours, ``"domain"`` or ``"operator"``: the report also shows its groups, as
+        `breakdown` counts them. Which columns say where invalid addresses come from is always in
+        it.
 
     Returns
     -------
@@ -212,8 +215,8 @@ def report(
     ColumnError
         If the frame has no such column, or it has not been verified.
     SettingsError, InputError
-        If there is no such policy or audience, the path has another ending, `bounces` or `earlier` cannot be read, or
-        a result column holds what `verify` never writes.
+        If there is no such policy or audience, the path has another ending, `bounces` or `earlier`
+        cannot be read, or a result column holds what `verify` never writes.
 
     Examples
     --------

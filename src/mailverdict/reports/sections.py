@@ -1,4 +1,4 @@
-"""A report as a list of sections: each table and sentence once, for the page and for the workbook."""
+"""A report as a list of sections, for the page and for the workbook."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ GROUP_COLUMNS = (
 
 
 def sections_of(facts: ReportFacts) -> Iterator[Sequence[Sequence[Section]]]:
-    """The sections from top to bottom, in columns that stand beside each other where there is room."""
+    """The sections from top to bottom, in columns that stand side by side if there is room."""
     yield [[what_to_do(facts.counts.actions, meaning_of_actions(facts.counts))]]
     if facts.audience == "manager":
         trend = []
@@ -214,7 +214,7 @@ def repairs(cleaning: CleaningFacts) -> Section:
 
 
 def where_from(facts: ReportFacts) -> Section:
-    """The columns of the list whose groups differ: each with its worst group, for an analyst also with its best."""
+    """The columns whose groups differ, with the worst group; for an analyst also the best."""
     if facts.origins is None or not facts.findings:
         return Section("")
     is_short = facts.audience == "manager"
@@ -293,7 +293,7 @@ def groups_section(name: Hashable, groups: Groups) -> Section:
 
 
 def group_lines(groups: Groups) -> list[tuple[Any, ...]]:
-    """The cells of each group, by `GROUP_COLUMNS`; the picture without the largest share of the table."""
+    """The cells of each group, by `GROUP_COLUMNS`; the picture lacks the largest share."""
     people = people_in(groups.counts)
     bad = people_that(groups.counts, "invalid")
     low, high = wilson_intervals(bad, people)

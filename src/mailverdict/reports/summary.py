@@ -1,4 +1,4 @@
-"""A verified column in figures: `summary` and `diff` of frames, and counts as text for a terminal."""
+"""A verified column in figures: `summary`, `diff`, and counts as text for a terminal."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def summary(out: Frame, column: Hashable | None = None, *, prefix: str | None = 
     DataFrame
         Index `bucket`: valid, risky, invalid, unknown, error, pending, missing, always all seven;
         and several_addresses, if there are such rows, which are then not in the line unknown.
-        `rows` (int64), `share` of all rows (float64), `addresses` (distinct, int64) and `top_reason`
-        (object, the most frequent word of `why`; None for none). For a Polars or Arrow frame the
-        same kind, where `bucket` is the first column.
+        `rows` (int64), `share` of all rows (float64), `addresses` (distinct, int64) and
+        `top_reason` (object, the most frequent word of `why`; None for none). For a Polars or Arrow
+        frame the same kind, where `bucket` is the first column.
 
     Raises
     ------
@@ -117,8 +117,9 @@ def diff(
     DataFrame
         Index `address`, one row per distinct address that differs, sorted: `change` (category:
         added, removed, changed), `before` and `after` (verdict, or status where there is none),
-        `details_before` and `details_after` (the words of `why`); all texts are object, None where there is nothing. If
-        `new` is a Polars or Arrow frame the same kind, where `address` is the first column.
+        `details_before` and `details_after` (the words of `why`); all texts are object, None where
+        there is nothing. If `new` is a Polars or Arrow frame the same kind, where `address` is the
+        first column.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Tables of counts as a notebook shows them: words, percent and thousands, in the look of the reports."""
+"""Tables of counts as a notebook shows them: words, percent and thousands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONGEST_LABEL = 100  # characters
 
 
 class CountTable(pd.DataFrame):
-    """A table of counts with a look of its own in notebooks; whatever is computed from it is a plain frame."""
+    """A table of counts for notebooks; whatever is computed from it is a plain frame."""
 
     @property
     def _constructor(self) -> Any:

@@ -1,4 +1,4 @@
-"""The words of a report, the same on its page, in its workbook, on the audit page and on the command line."""
+"""The words of a report: page, workbook, audit page and command line say the same."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def days_of_earlier(days: tuple[date, date] | None) -> str:
 
 
 def another_check(then: Iterable[str], now: Iterable[str]) -> str:
-    """A sentence if an earlier audit made another check; empty if it made the same, or one of them is not known.
+    """A sentence if an earlier audit made another check, as far as both are known.
 
     >>> another_check(["regex"], ["smtp"])
     'The check was “Format only” then and is “Mailbox exists” now, so verdicts can differ for that reason alone.'
@@ -82,7 +82,7 @@ def made_checks(facts: ReportFacts) -> str:
 
 
 def limit_text(kinds: Iterable[str]) -> str:
-    """What the checks that were made leave open; empty if the mailboxes were asked, or it is not known.
+    """What the checks leave open; empty if the mailboxes were asked, or it is not known.
 
     >>> limit_text(["smtp", "mx"])
     'The domains were checked; the mailboxes were not asked: some will bounce.'
@@ -107,7 +107,7 @@ def meaning_of_actions(counts: Counts) -> dict[str, str]:
 
 
 def decisive_word(each: Alike) -> str | None:
-    """What decides about the action of rows: a typo, a flag and the like, before the reason of the verdict."""
+    """What decides about the action: a typo, a flag ..., before the reason of the verdict."""
     if each.cause in REASON_LABELS:
         return each.cause
     reason = reason_of(each)
@@ -115,7 +115,7 @@ def decisive_word(each: Alike) -> str | None:
 
 
 def reasons_of_action(counts: Counts, action: str) -> str:
-    """The most frequent reasons, each with its rows; of rows that can be mailed how many are shared mailboxes."""
+    """The most frequent reasons, each with its rows; of ``send`` the shared mailboxes."""
     if action == "send":
         shared = counts.number(lambda each: each.action == action and each.role)
         return (

@@ -1,7 +1,7 @@
-"""A report as a workbook: a sheet with its sections, one with the rows of each action, and one with everything.
+"""A report as a workbook: its sections, the rows of each action, and everything.
 
-The sheets of actions are for people, with few columns (`PersonSheet`); *Everything* has all columns of the user's and
-all of ours.
+The sheets of actions are for people, with few columns (`PersonSheet`); *Everything* has all columns
+of the user's and all of ours.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def write_workbook(
     table: pa.Table,
     sheet_rows: int = XLSX_ROWS - 1,
 ) -> list[str]:
-    """Write the sections, the rows of each action, and `table`, which has all columns of the same rows.
+    """Write the sections, the rows of each action, and `table`, all columns of these rows.
 
     Rows beyond one sheet go on in another. Returns what a sheet cannot hold.
     """

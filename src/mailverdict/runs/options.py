@@ -143,7 +143,7 @@ class Options:
         )
 
     def renewed(self) -> Options:
-        """The same for another run; a backend that was closed at the end of its run is made anew."""
+        """The same for another run; a backend that the run closed is made anew."""
         if not self.owns_backend:
             return self
         return replace(self, backend=pick_backend(getattr(self.backend, "base_url", None)))

@@ -1,4 +1,4 @@
-"""How far a run is: `SettledRows` collects its rows, `Progress` describes them, `ProgressBar` shows them."""
+"""How far a run is: `SettledRows` collects, `Progress` describes, `ProgressBar` shows."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ class SettledRows:
     def settle(self, rows: pa.Table, positions: Positions, *, is_asked_again: bool = False) -> None:
         """Add the rows of the addresses at `positions`.
 
-        Rows of addresses that are asked again are in the table, but count only from `count_asked_again` on.
+        Rows of addresses that are asked again are in the table, but count only from
+        `count_asked_again` on.
         """
         with self.lock:
             if self.row_of is None:
@@ -93,11 +94,11 @@ class SettledRows:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """Position by address; made once, since hashing the column for every few rows is quadratic."""
+        """Position by address; made once, since hashing the column often is quadratic."""
         return {email: at for at, email in enumerate(self.addresses.to_pylist())}
 
     def positions_of(self, emails: pa.Array | pa.ChunkedArray) -> Positions:
-        """The positions of addresses; an address that is not in the column is an error of the backend."""
+        """The positions of addresses; one that is not in the column is an error of the backend."""
         keys = address_keys(one_array(emails)).to_pylist()
         try:
             return np.array([self.index[key] for key in keys], np.int64)
@@ -158,12 +159,13 @@ def count_words(chunk: pa.DictionaryArray) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A snapshot of a run, in distinct addresses; for ``regex``, which does not make them distinct, in rows.
+    """A snapshot of a run in distinct addresses, or for ``regex`` in rows.
 
     Attributes
     ----------
     state : str
-        ``running``, ``done``, ``stopped`` (quota or `limit`), ``paused``, ``cancelled`` or ``failed``.
+        ``running``, ``done``, ``stopped`` (quota or `limit`), ``paused``, ``cancelled`` or
+        ``failed``.
     total : int
         Distinct addresses of the column; for ``regex``, its rows that are not empty.
     settled : int
@@ -179,8 +181,8 @@ class Progress:
     message : str
         What is being waited for, or why the run ended.
     problem : str
-        At the end, the technical cause for which most addresses have no verdict, and what helps; empty if there
-        is none.
+        At the end, the technical cause for which most addresses have no verdict, and what helps;
+        empty if there is none.
     quota : Quota or None
         The last reading from a service.
     unit : str
@@ -189,8 +191,8 @@ class Progress:
         How many of the submitted ones were submitted again, since the service's limiter had refused
         them; each of those cost another unit of quota.
     pace : float or None
-        Addresses a second that are submitted at present; 0 while the service refuses everything; None
-        if nothing limits it.
+        Addresses a second that are submitted at present; 0 while the service refuses everything;
+        None if nothing limits it.
     seconds_left : float or None
         Until everything is submitted at this pace; None if that is not known.
 
@@ -269,7 +271,7 @@ def duration_text(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
 
-# --- the rate ---------------------------------------------------------------------------------------------------------
+# --- the rate -------------------------------------------------------------------------------------
 
 
 class Rate:
@@ -298,13 +300,13 @@ class Rate:
         return between(self.points[0], self.points[-1], self.LEAST_SECONDS) if self.points else None
 
     def is_slowing(self) -> bool:
-        """Whether the last part is much slower than the whole run was: what is left is at slow servers."""
+        """Whether the last part is much slower than the whole: what is left is at slow servers."""
         whole = between(self.first, self.points[-1], self.WINDOW) if self.first else None
         recent = self.per_second()
         return whole is not None and (recent is None or recent < whole / 4)
 
     def seconds_left(self, progress: Progress) -> float | None:
-        """The time that is left: by the rate, and not less than a service's limit says; None if neither is known."""
+        """The time that is left: by the rate, but not less than a service's limit says."""
         rate, now = self.per_second(), self.clock()
         if rate is None:
             return None
@@ -347,13 +349,13 @@ def speed_text(progress: Progress, rate: Rate) -> str:
     return f"{rate_text(per_second)}, about {duration_text(left)} left"
 
 
-# --- a bar ------------------------------------------------------------------------------------------------------------
+# --- a bar ----------------------------------------------------------------------------------------
 
 Listener = Callable[[Progress], None]
 
 
 def wants_bar(*, progress: bool | str, is_free: bool) -> bool:
-    """Whether to show a bar; ``"auto"`` shows one for work that uses a network, in a terminal or a notebook."""
+    """Whether to show a bar; ``"auto"`` shows one for work that uses a network."""
     if progress != "auto":
         return bool(progress)
     return not is_free and (sys.stderr.isatty() or is_notebook())
@@ -362,7 +364,8 @@ def wants_bar(*, progress: bool | str, is_free: bool) -> bool:
 def is_notebook() -> bool:
     """Whether a notebook's kernel runs this code; that IPython is imported does not show it."""
     ipython = sys.modules.get("IPython")
-    # The shell of a kernel has it: that of Jupyter, VS Code, Colab and Databricks, but not the one of a terminal.
+    # The shell of a kernel has it: that of Jupyter, VS Code, Colab and Databricks, but not the one
+    # of a terminal.
     return is_marimo() or (ipython is not None and hasattr(ipython.get_ipython(), "kernel"))
 
 

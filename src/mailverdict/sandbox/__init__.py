@@ -1,4 +1,7 @@
-"""DNS, mail servers and a service on loopback, with made-up domains: for demos, tutorials and users' own tests."""
+"""DNS, mail servers and a service on loopback, with made-up domains.
+
+They are for demos, tutorials and users' own tests.
+"""
 
 from .world import World
 

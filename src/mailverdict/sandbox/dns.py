@@ -1,6 +1,7 @@
-"""The sandbox's DNS server: a recursive resolver on loopback that answers from a table, over UDP and TCP.
+"""The sandbox's DNS server: it answers from a table, over UDP and TCP on loopback.
 
-What it answers, right or wrong, is decided in `dns_table`; this module is the sockets and the counts.
+What it answers, right or wrong, is decided in `dns_table`; this module is the sockets and the
+counts.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ class DnsServer:
     Parameters
     ----------
     zones : mapping of str to DomainRecords
-        By name, without final dot; ``*.bl.example`` matches every name below ``bl.example`` that has no
-        records of its own. All other names do not exist.
+        By name, without final dot; ``*.bl.example`` matches every name below ``bl.example`` that
+        has no records of its own. All other names do not exist.
     host : str
         Address to listen on.
     port : int

@@ -1,7 +1,8 @@
 """What the sandbox's DNS server answers. No I/O.
 
-`DomainRecords` are the records of one name, `ZoneTable` those of all names and the correct answer to a query.
-`answer_messages` turns a correct answer into what broken servers, bad networks and forgers send.
+`DomainRecords` are the records of one name, `ZoneTable` those of all names and the correct answer
+to a query. `answer_messages` turns a correct answer into what broken servers, bad networks and
+forgers send.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class DnsFault(StrEnum):
     FORGED_FIRST = "forged_first"  # both forgeries, then the correct answer
 
 
-# --- records and correct answers -------------------------------------------------------------------
+# --- records and correct answers ------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +70,8 @@ class DomainRecords:
     Attributes
     ----------
     records : mapping of str to tuple of str
-        By type, in presentation format: ``{"MX": ("10 mx.ada.example",)}``. All names are absolute. A
-        ``CNAME`` is followed, as recursive resolvers do.
+        By type, in presentation format: ``{"MX": ("10 mx.ada.example",)}``. All names are absolute.
+        A ``CNAME`` is followed, as recursive resolvers do.
     faults : mapping of str to DnsFault
         What is wrong with the answer, by the type asked for; ``*`` is for every type not named.
     ttl : int
@@ -119,7 +120,7 @@ class ZoneTable:
             self.add(name, given)
 
     def add(self, name: str, given: DomainRecords) -> None:
-        """Add a name or replace its records; raises `SettingsError` if a record cannot be parsed."""
+        """Add a name or replace its records; `SettingsError` if a record cannot be parsed."""
         plain = plain_name(name)
         rdatasets = {}
         for rdtype, texts in given.records.items():
@@ -139,7 +140,7 @@ class ZoneTable:
         return next(filter(None, wildcards), None)
 
     def fault_of(self, query: dns.message.Message) -> DnsFault | None:
-        """What is wrong with the answer to a query: the fault of its name, or of a name its aliases lead to."""
+        """The fault of the name of a query, or of a name its aliases lead to."""
         rdtype = dns.rdatatype.to_text(query.question[0].rdtype)
         found = (self.find(name) for name in self._alias_chain(query))
         return next(
@@ -231,13 +232,13 @@ def fits_datagram(query: dns.message.Message, answer: dns.message.Message) -> bo
     return len(to_wire(answer)) <= max(query.payload, MAX_WITHOUT_EDNS)
 
 
-# --- faulty answers --------------------------------------------------------------------------------
+# --- faulty answers -------------------------------------------------------------------------------
 
 
 def answer_messages(
     fault: DnsFault | None, query: dns.message.Message, answer: dns.message.Message, *, tcp: bool
 ) -> list[bytes]:
-    """The messages that are sent to answer a query, in order: the correct answer, or what the fault makes of it."""
+    """The messages sent for a query: the correct answer, or what the fault makes of it."""
     if fault is None:
         return [to_wire(answer)]
     if tcp and fault in OVER_TCP:
@@ -292,7 +293,7 @@ def with_alias_only(answer: dns.message.Message) -> bytes:
 
 
 def without_edns(query: dns.message.Message, answer: dns.message.Message) -> list[bytes]:
-    """The correct answer to a query without EDNS; to others the bare header that old servers send."""
+    """The correct answer to a query without EDNS; else the bare header of old servers."""
     if query.edns < 0:
         return [to_wire(answer)]
     return [with_rcode(query, dns.rcode.FORMERR)[:4] + bytes(HEADER_SIZE - 4)]

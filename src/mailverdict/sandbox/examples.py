@@ -1,4 +1,4 @@
-"""Addresses of the sandbox with their verdict by ``smtp``, at least one for every possible reason."""
+"""Addresses of the sandbox with their verdict by ``smtp``, one or more for each reason."""
 
 from __future__ import annotations
 
@@ -109,6 +109,6 @@ def scripted() -> Iterator[Example]:
 ADDRESSES: tuple[Example, ...] = tuple(
     {each.address: each for each in (*scripted(), *ORDINARY)}.values()
 )
-"""Every reason except `throttled` and `rate_limited`, which only the queue and the limiter of a service give."""
+"""Every reason but `throttled` and `rate_limited`, which only a service gives."""
 
 assert {each.verdict for each in ADDRESSES} == set(map(str, Verdict))

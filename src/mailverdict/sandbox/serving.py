@@ -22,7 +22,7 @@ START_TIMEOUT = 15.0  # seconds
 
 
 class ServiceThread:
-    """A service with a temporary store; it listens when the constructor returns, or raises `TransportError`."""
+    """A service with a temporary store; it listens when the constructor returns."""
 
     def __init__(self, backend: Backend, *, daily_limit: int = 100) -> None:
         self.clock_offset = 0.0

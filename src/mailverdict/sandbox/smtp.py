@@ -1,6 +1,7 @@
-"""The sandbox's SMTP server: many mail servers on loopback, each with an address of its own, all on one port.
+"""Many mail servers on loopback, each with an address of its own, all on one port.
 
-macOS has only 127.0.0.1: there each listens on a port of its own, and `SandboxBackend` connects to that.
+macOS has only 127.0.0.1: there each listens on a port of its own, and `SandboxBackend` connects to
+that.
 
 What each of them does is data, see `smtp_script`. No message is ever accepted.
 """
@@ -43,8 +44,8 @@ class SmtpServer:
     Raises
     ------
     OSError
-        On `start`, if the addresses cannot be bound; on macOS most of 127.0.0.0/8 cannot, which matters only if a port
-        is given.
+        On `start`, if the addresses cannot be bound; on macOS most of 127.0.0.0/8 cannot, which
+        matters only if a port is given.
 
     Examples
     --------
@@ -161,8 +162,8 @@ def bind(address: str, port: int) -> socket.socket:
     sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
     if sys.platform != "win32":  # where two servers could listen on one port by it
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    # Accepted sockets inherit it. asyncio sets it only where a socket names its protocol, and without it a second
-    # reply waits up to 40 ms for the acknowledgement of the first.
+    # Accepted sockets inherit it. asyncio sets it only where a socket names its protocol, and
+    # without it a second reply waits up to 40 ms for the acknowledgement of the first.
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     try:
         sock.bind((address, port))

@@ -1,4 +1,4 @@
-"""One connection to a scripted mail server: parse commands, send the scripted replies in order and at their time.
+"""A connection to a scripted mail server: commands in, scripted replies out in time.
 
 `SmtpConnection` handles the commands, `DelayedWriter` sends the replies, `SmtpStats` counts.
 """
@@ -126,7 +126,7 @@ class SmtpConnection(asyncio.Protocol):
         self.is_done = False  # handles no more commands
         self.upgrading: asyncio.Task[None] | None = None
 
-    # --- called by asyncio ------------------------------------------------------------------------------
+    # --- called by asyncio ------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # A cast, because uvloop's transport has the methods but not the base class.
@@ -158,7 +158,7 @@ class SmtpConnection(asyncio.Protocol):
                 self.handle(line.removesuffix(b"\r").decode("utf-8", "replace")[:MAX_COMMAND])
         self.writer.flush()
 
-    # --- commands ------------------------------------------------------------------------------------
+    # --- commands ---------------------------------------------------------------------------------
 
     def handle(self, line: str) -> None:
         """Answer one command, or inject the fault at it."""
@@ -300,7 +300,7 @@ class SmtpConnection(asyncio.Protocol):
         self.stats.secured += 1
         self.handle_buffer()
 
-    # --- replies ---------------------------------------------------------------------------------------
+    # --- replies ----------------------------------------------------------------------------------
 
     def reply(self, text: str) -> None:
         """Send a reply; delay it if the client was refused too often."""
@@ -333,7 +333,7 @@ class SmtpConnection(asyncio.Protocol):
             self.upgrading.cancel()
         self.writer.abort()
 
-    # --- faults -------------------------------------------------------------------------------------
+    # --- faults -----------------------------------------------------------------------------------
 
     def inject_fault(self, at: str) -> bool:
         """Do what a fault at this command says, if there is one; returns whether there was."""

@@ -1,8 +1,9 @@
-"""What the sandbox's mail servers do, as data: the scripts of made-up exchanges, then those of made-up providers.
+"""What the sandbox's mail servers do, as data: made-up exchanges, then providers.
 
-There is an exchange for every reason that SMTP can give, and for every hostile behaviour. The providers are modelled on
-habits that large and small ones are known for; they say nothing about the real ones whose domains lead to them.
-Texts may contain ``{host}``, ``{address}`` (the recipient) and ``{client}`` (our IP address).
+There is an exchange for every reason that SMTP can give, and for every hostile behaviour. The
+providers are modelled on habits that large and small ones are known for; they say nothing about the
+real ones whose domains lead to them. Texts may contain ``{host}``, ``{address}`` (the recipient)
+and ``{client}`` (our IP address).
 """
 
 from __future__ import annotations
@@ -31,12 +32,13 @@ class SmtpFault:
     Attributes
     ----------
     at : str
-        When: ``EHLO``, ``HELO``, ``MAIL``, ``RCPT``, ``RSET``, ``STARTTLS``, ``QUIT``, or ``connect`` for instead
-        of the greeting.
+        When: ``EHLO``, ``HELO``, ``MAIL``, ``RCPT``, ``RSET``, ``STARTTLS``, ``QUIT``, or
+        ``connect`` for instead of the greeting.
     does : str
-        ``silence`` (no reply), ``drop`` (close the connection), ``reset`` (TCP RST), ``say`` (send `text`),
-        ``shut`` (421 and close), ``endless`` (a multiline reply without end), ``flood`` (10 MB without a line
-        end), ``trickle`` (one byte at a time, slowly), ``lose`` (skip this one reply).
+        ``silence`` (no reply), ``drop`` (close the connection), ``reset`` (TCP RST), ``say`` (send
+        `text`), ``shut`` (421 and close), ``endless`` (a multiline reply without end), ``flood``
+        (10 MB without a line end), ``trickle`` (one byte at a time, slowly), ``lose`` (skip this
+        one reply).
     after : int
         How many of these commands in a session are answered normally before.
     text : str
@@ -353,7 +355,7 @@ GMAIL_EHLO = "\r\n250".join(
 
 
 class People:
-    """The mailboxes of a provider: every plausible name except about one in twelve, which differ between providers.
+    """A provider's mailboxes: plausible names but one in twelve, other ones for each.
 
     >>> "ada" in People("bigmail"), "nobody" in People("bigmail"), "x7k2v9q4m1z8r5t0" in People("bigmail")
     (True, False, False)

@@ -69,8 +69,9 @@ SILENT_REASONS = (
 class SandboxBackend(LocalBackend):
     """A local backend that asks a sandbox; its answers are not kept unless a journal is given.
 
-    On a busy machine a server of the sandbox may answer too late. Such a silence does not count: an address without a
-    clear answer that its script does not explain is asked again, with long timeouts.
+    On a busy machine a server of the sandbox may answer too late. Such a silence does not count: an
+    address without a clear answer that its script does not explain is asked again, with long
+    timeouts.
 
     Parameters
     ----------
@@ -138,21 +139,22 @@ class SandboxBackend(LocalBackend):
 
 
 class World:
-    """DNS, SMTP and verification servers on loopback with made-up domains; no packet leaves the machine.
+    """DNS, SMTP and verification servers on loopback, with made-up domains.
 
-    Use it as a context manager, in synchronous or asynchronous code.
+    Use it as a context manager, in synchronous or asynchronous code. No packet leaves the machine.
 
     Parameters
     ----------
     zones : mapping of str to DomainRecords, optional
         Names to add, or to replace.
     exchanges : iterable of Exchange, optional
-        Mail servers to add, or to replace; ``mx.shop.example`` is the mail server of ``shop.example``.
+        Mail servers to add, or to replace; ``mx.shop.example`` is the mail server of
+        ``shop.example``.
     daily_limit : int
         Quota of the world's verification service, in addresses per client and day.
     **settings
-        Settings of the backend, as of `mailverdict.LocalBackend`. Those that lead to the sandbox's servers
-        have other defaults here, and all timeouts are short.
+        Settings of the backend, as of `mailverdict.LocalBackend`. Those that lead to the sandbox's
+        servers have other defaults here, and all timeouts are short.
 
     Attributes
     ----------
@@ -164,7 +166,8 @@ class World:
     Warns
     -----
     UserWarning
-        On start, if the addresses of the mail servers cannot be bound: ``smtp`` then finds every port closed.
+        On start, if the addresses of the mail servers cannot be bound: ``smtp`` then finds every
+        port closed.
 
     Examples
     --------
@@ -281,7 +284,7 @@ class World:
         return is_spoilt
 
     def explains(self, domain: str, reason: str) -> bool:
-        """Whether the DNS or a mail server of a domain is made to give no clear answer for this reason."""
+        """Whether the DNS or a mail server of a domain gives no clear answer for this reason."""
         records = self.dns.records_of(domain)
         if records is None:
             return False

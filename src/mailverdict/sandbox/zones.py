@@ -1,7 +1,7 @@
 """The made-up domains of the sandbox, as tables.
 
-Names of real providers are included so that realistic columns work offline. Their MX records are made up and lead to
-loopback addresses; they say nothing about the real providers.
+Names of real providers are included so that realistic columns work offline. Their MX records are
+made up and lead to loopback addresses; they say nothing about the real providers.
 """
 
 from __future__ import annotations
@@ -384,7 +384,8 @@ REGIONAL = ("10 mx1.regionalmail.example", "10 mx2.regionalmail.example")
 OFFICE = ("0 mx1.office-suite.example", "10 mx2.office-suite.example")
 HOSTING_ONE = ("10 mx1.hosting-one.example", "20 mx2.hosting-one.example")
 
-# Exchanges and the domains that share them, as thousands of real domains share the exchanges of a few providers.
+# Exchanges and the domains that share them, as thousands of real domains share the exchanges of a
+# few providers.
 PROVIDERS: dict[tuple[str, ...], str] = {
     BIGMAIL: "gmail.com googlemail.com",
     SKYMAIL: (

@@ -1,1 +1,1 @@
-"""The journal of a run: `journal` (the class), `sql` (schema and statements), `recall` (columns), `locks`."""
+"""The journal of a run: `journal` (the class), `sql`, `recall` (columns), `locks`."""

@@ -1,52 +1,60 @@
 """The journal: what was paid for and what came of it, in one SQLite file.
 
-Each event is written before the next step begins, so a run that dies at any time loses nothing and pays for nothing
-twice; calling again resumes. Several runs may use one file at once, in one process or in several.
+Each event is written before the next step begins, so a run that dies at any time loses nothing and
+pays for nothing twice; calling again resumes. Several runs may use one file at once, in one process
+or in several.
 
-An address has one row for each key (a validation type, and the service that was asked). The row has the last answer,
-and beside it the state of what was sent since then:
+An address has one row for each key (a validation type, and the service that was asked). The row has
+the last answer, and beside it the state of what was sent since then:
 
-=========  ==================================================  =======================================================
-state      meaning                                             next state
-=========  ==================================================  =======================================================
-none       nothing is on its way; the address may be sent      sending: `claim`, before the request leaves
-sending    the request may have left; no answer was recorded   in_flight: `Submitted`
-                                                               none: `Settled`; `Deferred` that says "rejected" or
-                                                               "uncounted"; a quota that shows that it was not counted
-                                                               held: `Deferred` that says "uncertain"; any other quota
-in_flight  paid for; its job is polled                         none: `Settled`
-                                                               waiting: `Settled` of an address that is asked again
-waiting    refused by the service's limiter; its run will      sending: `claim` by that run, or by any run when that
-           send it again                                       one has ended
-held       perhaps paid for                                    sending: `claim`, a day after it was sent, or after two,
-                                                               four ... thirty days if it is lost each time
-=========  ==================================================  =======================================================
+=========  ====================================  ===================================================
+state      meaning                               next state
+=========  ====================================  ===================================================
+none       nothing is on its way; the address    sending: `claim`, before the request leaves
+           may be sent
+sending    the request may have left; no answer  in_flight: `Submitted`
+           was recorded                          none: `Settled`; `Deferred` that says "rejected" or
+                                                 "uncounted"; a quota that shows that it was not
+                                                 counted
+                                                 held: `Deferred` that says "uncertain"; any other
+                                                 quota
+in_flight  paid for; its job is polled           none: `Settled`
+                                                 waiting: `Settled` of an address to be asked again
+waiting    refused by the service's limiter;     sending: `claim` by that run, or by any run when
+           its run will send it again            that one has ended
+held       perhaps paid for                      sending: `claim`, a day after it was sent, or after
+                                                 two, four ... thirty days if it is lost each time
+=========  ====================================  ===================================================
 
-`sending`, `in_flight` and `waiting` belong to a run, which holds a lock (`locks`) until it is closed or its process
-ends. Until then no other run sends the address or polls its job. Local backends claim nothing: two runs may ask one
-mailbox twice, which costs nothing.
+`sending`, `in_flight` and `waiting` belong to a run, which holds a lock (`locks`) until it is
+closed or its process ends. Until then no other run sends the address or polls its job. Local
+backends claim nothing: two runs may ask one mailbox twice, which costs nothing.
 
 What a crash leaves, by the moment at which the process ends:
 
-=============================================  =========================================================================
-before `claim` is committed                    the row as it was
-after that, until `Submitted` is committed:    sending: the next reading of the quota decides by
-the request was not sent, is on its way, or    `classify_lost_submission`. Unchanged: not counted, the address is free.
-was answered                                   Too early, 5 seconds: the next run waits. Otherwise: held for a day
-after `Submitted`, until `Settled`             in_flight: the next run polls the job, which costs nothing
-after `Settled`                                the answer
-after `Settled` of what is asked again         waiting, which any run may send
-after `Deferred` as uncertain                  held
-=============================================  =========================================================================
+==========================================  ========================================================
+before `claim` is committed                 the row as it was
+after that, until `Submitted` is            sending: the next reading of the quota decides by
+committed: the request was not sent, is     `classify_lost_submission`. Unchanged: not counted, the
+on its way, or was answered                 address is free. Too early, 5 seconds: the next run
+                                            waits. Otherwise: held for a day
+after `Submitted`, until `Settled`          in_flight: the next run polls the job, which costs
+                                            nothing
+after `Settled`                             the answer
+after `Settled` of what is asked again      waiting, which any run may send
+after `Deferred` as uncertain               held
+==========================================  ========================================================
 
-A batch that is free or no longer held keeps its token and its order until one of its addresses is sent otherwise: it is
-sent again as it was, with the same Idempotency-Key. Two cases follow from this:
+A batch that is free or no longer held keeps its token and its order until one of its addresses is
+sent otherwise: it is sent again as it was, with the same Idempotency-Key. Two cases follow from
+this:
 
-- A request that still waits in the service (for a lock of its database) when the next run reads the quota is sent
-  again, and may be counted after that. A service that knows the key counts it once; `mailverdict serve` does. One that
-  does not know it counts it twice. Only a hold would prevent that, and every run that was killed would then leave its
-  last batch pending.
-- The status 503 shows nothing: a unit counts as spent until the quota, read 5 seconds later, shows that it was not.
+- A request that still waits in the service (for a lock of its database) when the next run reads the
+  quota is sent again, and may be counted after that. A service that knows the key counts it once;
+  `mailverdict serve` does. One that does not know it counts it twice. Only a hold would prevent
+  that, and every run that was killed would then leave its last batch pending.
+- The status 503 shows nothing: a unit counts as spent until the quota, read 5 seconds later, shows
+  that it was not.
 """
 
 from __future__ import annotations
@@ -122,7 +130,7 @@ class Unclaimed:
 
 
 class Journal:
-    """An open journal file, for one run; can be used from any thread of its process, and as a context manager.
+    """An open journal file, for one run, in any thread of its process.
 
     A missing file is created. A file that is not a journal, is damaged, or was made by a later
     version is a `JournalError`, as is every later error of SQLite or the file system.
@@ -159,7 +167,7 @@ class Journal:
         self.close()
 
     def close(self) -> None:
-        """Close the file and leave what belongs to this run to others; closing twice does nothing."""
+        """Close the file and leave what belongs to this run to others."""
         with self.lock, sql.journal_errors(self.path):
             self.connection.close()
             if self.run_lock is not None:
@@ -178,9 +186,10 @@ class Journal:
         """Known answers in the order of `emails`, as rows with the source ``journal``.
 
         Left out are answers settled before `newer_than` (seconds since the epoch), verdicts in
-        `refresh`, and temporary answers (`mailverdict.runs.retry`; some are temporary only where asking again
-        costs no quota); but no answer settled at or after `answered_since`, when the run of which this is a
-        part began, nor one that another run has settled since the journal was opened.
+        `refresh`, and temporary answers (`mailverdict.runs.retry`; some are temporary only where
+        asking again costs no quota); but no answer settled at or after `answered_since`, when the
+        run of which this is a part began, nor one that another run has settled since the journal
+        was opened.
         """
         with self.transaction("DEFERRED"):
             parameters = {
@@ -224,7 +233,7 @@ class Journal:
         return [row for row, wanted in zip(rows, is_asked, strict=True) if wanted]
 
     def unclaimed(self, key: str, emails: pa.StringArray) -> Unclaimed:
-        """Which of these addresses `claim` would leave out; the others may have been settled meanwhile."""
+        """Which of these addresses `claim` would leave out."""
         elsewhere, held, now = set[str](), dict[str, float](), self.clock()
         with self.transaction("DEFERRED"):
             states = self.connection.execute(
@@ -248,7 +257,8 @@ class Journal:
     def lost_batches(self, key: str) -> list[Submitting]:
         """Lost submissions all of whose addresses may be sent again, oldest first.
 
-        A service that knows Idempotency-Keys counts each of them once, if it is sent again as it was.
+        A service that knows Idempotency-Keys counts each of them once, if it is sent again as it
+        was.
         """
         now = self.clock()
         parameters = {"key": self.key_id(key), "since": now - MAX_HOLD, "now": now, "run": self.run}
@@ -262,7 +272,7 @@ class Journal:
         ]
 
     def seconds_to_resolve(self, key: str) -> float | None:
-        """Seconds until a quota reading can show whether submissions of ended runs were counted; None: no such."""
+        """Seconds until a quota reading shows whether submissions of ended runs were counted."""
         with self.transaction("DEFERRED"):
             unresolved = self.connection.execute(
                 sql.SELECT_UNRESOLVED, {"key": self.key_id(key)}
@@ -271,10 +281,11 @@ class Journal:
         return max(0.0, max(sent) + GRACE - self.clock()) if sent else None
 
     def claim(self, key: str, batch: Submitting) -> tuple[str, ...]:
-        """Announce a submission, and return its addresses: they may be paid for until an event shows whether they are.
+        """Announce a submission, and return its addresses, which may be paid for from now on.
 
-        If some may not be sent, nothing is written, and only the others are returned. An address may not be sent if
-        another run sends it, if it is in flight or held, or if another run has settled it since the journal was opened.
+        If some may not be sent, nothing is written, and only the others are returned. An address
+        may not be sent if another run sends it, if it is in flight or held, or if another run has
+        settled it since the journal was opened.
         """
         run, now = self.begin(), self.clock()
         with self.transaction():
@@ -300,7 +311,7 @@ class Journal:
         return tuple(claimed)
 
     def record(self, key: str, event: Event) -> None:
-        """Write an event; it is on the disk when this returns, and not in the file at all if this raises."""
+        """Write an event: it is on the disk when this returns, and not there if this raises."""
         if isinstance(event, Submitted | Settled):
             self.begin()
         with self.transaction():
@@ -319,7 +330,7 @@ class Journal:
                     self.connection.execute(sql.REPLACE_PACE, row)
 
     def record_submitted(self, key: int, event: Submitted) -> None:
-        """Paid for: from here on the jobs are polled, by this run while it lasts and then by later ones."""
+        """Paid for: the jobs are polled, by this run while it lasts and then by later ones."""
         self.connection.executemany(
             sql.SUBMITTED,
             (
@@ -426,13 +437,13 @@ class Journal:
         return self.settled(run.key, addresses, newer_than=0.0, answered_since=0.0)
 
     def export(self, path: Path | str) -> None:
-        """Write every settled row to a Parquet file, with the columns `key` and `settled_at` added."""
+        """Write every settled row to a Parquet file, with the columns `key` and `settled_at`."""
         with self.transaction("DEFERRED"):
             export_settled(self.connection, user_path(path))
 
     @contextmanager
     def transaction(self, kind: str = "IMMEDIATE") -> Iterator[None]:
-        """Commit on success, roll back on an error; by default other processes cannot write until it ends."""
+        """Commit on success, roll back on an error; others cannot write until it ends."""
         with self.lock, sql.journal_errors(self.path):
             self.running.clear()
             self.connection.execute(f"BEGIN {kind}")
@@ -446,7 +457,8 @@ class Journal:
     def begin(self) -> int:
         """The number of this run; it gets one, and its lock, before its first change.
 
-        A transaction of its own, since a number that is rolled back would be given to another run, too.
+        A transaction of its own, since a number that is rolled back would be given to another run,
+        too.
         """
         with self.lock:
             if self.run_lock is None:

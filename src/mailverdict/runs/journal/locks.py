@@ -1,8 +1,8 @@
-"""Whether a run has ended: it locks a file of its own beside the journal, which the system frees with the process.
+"""Whether a run has ended: it locks a file, which the system frees with the process.
 
-The locks belong to open files and not to processes: two runs of one process have one each, and opening and closing
-the file elsewhere frees nothing. They hold across containers that share the file. A forked process would share them,
-and is kept from that.
+The locks belong to open files and not to processes: two runs of one process have one each, and
+opening and closing the file elsewhere frees nothing. They hold across containers that share the
+file. A forked process would share them, and is kept from that.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HELD: set[BinaryIO] = set()  # the locked files of this process
 
 
 class RunLock:
-    """The lock of a run, until `release`; `is_held` is False if a run of another journal that was here has it."""
+    """The lock of a run, until `release`; `is_held` is False if another run has it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -42,7 +42,7 @@ class RunLock:
         self.file.close()
 
     def release(self) -> None:
-        """Free the lock and delete its file; nothing happens in a forked process, which does not have it."""
+        """Free the lock and delete its file; not in a forked process, which does not have it."""
         if not self.file.closed:
             HELD.discard(self.file)
             self.file.close()
@@ -71,7 +71,7 @@ def is_ours(path: Path) -> bool:
 
 
 def delete_unlocked(journal: Path) -> None:
-    """Delete the files of runs that were killed. Call it where no run can make its file at the same time."""
+    """Delete the files of killed runs, where no run can make its file at the same time."""
     name = re.compile(re.escape(journal.name) + r"-run\d+\.lock")
     for each in journal.parent.iterdir():
         if name.fullmatch(each.name) and not is_locked(each):

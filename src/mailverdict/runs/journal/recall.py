@@ -69,7 +69,8 @@ def find_known(
 ) -> KnownRows:
     """Look up addresses, within a transaction of the caller, by the parameters of `SELECT_KNOWN`.
 
-    They are asked for in the order of the table, a piece at a time: a million Python tuples at once are slow.
+    They are asked for in the order of the table, a piece at a time: a million Python tuples at once
+    are slow.
     """
     addresses = address_keys(emails)
     order = pc.sort_indices(addresses).cast(pa.int64())
@@ -119,7 +120,7 @@ def read_outcomes(connection: sqlite3.Connection, ids: pa.ChunkedArray) -> pa.Ta
 
 
 def unpack_rows(numbers: Sequence[int], bodies: Sequence[str]) -> pa.Table:
-    """The shared columns of outcomes that have these numbers; `DamagedRowError` if one of them is not an outcome."""
+    """The shared columns of outcomes that have these numbers, or a `DamagedRowError`."""
     try:
         shared = unpack(bodies)
     except (ValueError, pa.ArrowException):
@@ -233,7 +234,7 @@ class JournalSummary:
 
 
 def parse_key(key: str) -> tuple[str, str]:
-    """The validation type and the service in a key; the type is empty if there is none, the service for this machine.
+    """The validation type (empty if none) and the service (empty for this machine) of a key.
 
     >>> parse_key("local:mx#0123"), parse_key("smtp https://verify.example.org")
     (('mx', ''), ('smtp', 'https://verify.example.org'))

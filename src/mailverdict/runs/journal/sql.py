@@ -1,7 +1,8 @@
-"""The journal's SQL: the schema, every statement, and how the file is recognised, created, converted and opened.
+"""The journal's SQL: schema and statements, and how the file is opened or converted.
 
-A file that is not a journal, is damaged, or was made by a later version is an error, and is left
-as it was. Opening takes the same time for a file of any size; damage further inside is found when it is read.
+A file that is not a journal, is damaged, or was made by a later version is an error, and is left as
+it was. Opening takes the same time for a file of any size; damage further inside is found when it
+is read.
 """
 
 # ruff: noqa: S608 - statements are put together from texts of this module alone
@@ -58,8 +59,9 @@ CREATE INDEX sent ON addresses (key, token) WHERE email IS NOT NULL;
 """
 TABLE_NAMES = ("keys", "counters", "outcomes", "addresses", "paces")
 
-# The first form had a table for each state, and `batches` with the order of the addresses. The first of its journals
-# have neither `batches` nor `paces`. Its leases are of processes that cannot write any more.
+# The first form had a table for each state, and `batches` with the order of the addresses. The
+# first of its journals have neither `batches` nor `paces`. Its leases are of processes that cannot
+# write any more.
 CONVERSION = """
 CREATE TABLE IF NOT EXISTS batches (key, token, sent_at, used_before, emails);
 UPDATE counters SET change = (SELECT number FROM changes),
@@ -113,7 +115,8 @@ SELECT_OUTCOMES = """
 SELECT id, digest, body FROM outcomes WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id
 """
 
-# What was sent. `is_running` tells whether a run, this one included, has not ended; it is false for NULL.
+# What was sent. `is_running` tells whether a run, this one included, has not ended; it is false for
+# NULL.
 SENT = "FROM addresses INDEXED BY sent WHERE key = :key AND email IS NOT NULL"
 IS_FREE = "(state IS NULL OR state != 'in_flight' AND free_at <= :now AND (run = :run OR NOT is_running(run)))"
 CLAIM = f"""
@@ -134,7 +137,8 @@ SELECT_UNRESOLVED = f"""
 SELECT token, min(sent_at), min(used_before) {SENT} AND token IS NOT NULL AND state = 'sending' AND NOT is_running(run)
 GROUP BY token
 """
-# No longer on its way: free, to be sent again as it was; free, to be sent in any batch; perhaps paid for.
+# No longer on its way: free, to be sent again as it was; free, to be sent in any batch; perhaps
+# paid for.
 FREE_BATCH = """
 UPDATE addresses INDEXED BY sent SET state = NULL, run = NULL, losses = NULL, free_at = NULL
 WHERE key = ? AND token = ? AND email IS NOT NULL AND state = 'sending'
@@ -234,7 +238,7 @@ def describe_damage(path: Path, row: DamagedRowError) -> str:
 
 @contextmanager
 def journal_errors(path: Path) -> Iterator[None]:
-    """Raise errors of SQLite, of the file system and of damaged rows as a `JournalError` that names the file."""
+    """Raise errors of SQLite, the file system and damaged rows as a `JournalError`."""
     try:
         yield
     except DamagedRowError as exc:
@@ -270,8 +274,9 @@ def open_file(path: Path) -> sqlite3.Connection:
 def check_header(path: Path) -> None:
     """Raise an error for anything but a journal or an empty file.
 
-    SQLite reads the file, since a process that opens and closes it loses all its locks on it; `immutable`, since SQLite
-    may otherwise write. Pages may be missing while a log beside the file has them.
+    SQLite reads the file, since a process that opens and closes it loses all its locks on it;
+    `immutable`, since SQLite may otherwise write. Pages may be missing while a log beside the file
+    has them.
     """
     if not path.is_file():
         raise JournalError(f"journal {path} is not a file: give the path of a file")
@@ -310,7 +315,7 @@ def version_of(connection: sqlite3.Connection) -> int:
 
 
 def make_private(path: Path) -> None:
-    """Let only the user read and write the file, which contains addresses; files of other users keep their mode.
+    """Let only the user read and write a file of the user's, which contains addresses.
 
     SQLite creates the files beside it with the mode of the file itself.
     """
@@ -335,7 +340,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def prepare(connection: sqlite3.Connection, path: Path) -> None:
-    """Create, convert or check the tables; switch to WAL, where two processes work at once and commits are cheap."""
+    """Create, convert or check the tables; switch to WAL, which lets two processes work."""
     version = version_of(connection)
     if version == 0:
         create_tables(connection)
@@ -361,7 +366,8 @@ def create_tables(connection: sqlite3.Connection) -> None:
 def convert(connection: sqlite3.Connection, path: Path) -> None:
     """Bring a journal of the first form into the present one, unless another process was first.
 
-    The old file is kept beside it. A run of the earlier version that is under way cannot write any more, and ends.
+    The old file is kept beside it. A run of the earlier version that is under way cannot write any
+    more, and ends.
     """
     connection.create_function("address_key", 1, address_key, deterministic=True)
     connection.execute("BEGIN IMMEDIATE")
@@ -386,7 +392,7 @@ def run_script(connection: sqlite3.Connection, script: str) -> None:
 
 
 def switch_to_wal(connection: sqlite3.Connection, sleep: Callable[[float], None]) -> None:
-    """Use WAL; refused while another process creates the tables. The journal also works without it, slower."""
+    """Use WAL. It may be refused; the journal then works without it, slower."""
     for _ in range(WAL_TRIES):
         try:
             connection.execute("PRAGMA journal_mode = WAL")
