@@ -25,11 +25,18 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..checks.lists.suggestions import suggest_domain, suggest_domains
+from ..checks.lists.suggestions import suggest_domains
 from ..checks.syntax.address import canonical_form
 from ..checks.syntax.column import normal_forms, observe_column
 from ..model.address import lower_domain
-from ..model.arrow import map_slices, one_array, replace_where, texts_where
+from ..model.arrow import (
+    map_slices,
+    one_array,
+    replace_texts,
+    replace_where,
+    texts_where,
+    to_bools,
+)
 from ..repair.guess import MAY_BE_GUESSED, MAY_LOOK_ODD, USUAL_BEGINS, guess_plain
 from ..repair.repair import MAX_CELL, RepairedCell, repair_cell
 from ..repair.words import NONE_DOMAIN, names_nobody
@@ -41,7 +48,7 @@ from ..table.cells import (
     strip_texts,
     where_filled,
 )
-from ..table.columns import CLEAN_COLUMNS, to_string
+from ..table.columns import CLEAN_COLUMNS, take_rows, to_string
 from ..table.notices import warn_user
 from ..table.overwrite import name_columns
 from ..table.table import Frame, table_of
@@ -157,34 +164,38 @@ def repair_column(
         stripped = strip_texts(texts)
     if seen is None:
         seen = observe_column(stripped)
-    size = len(texts)
     well_formed = seen["well_formed"]
-    nothing = pa.nulls(size, pa.string())
-    is_false = pa.array(np.zeros(size, np.bool_))
 
     # Nearly all rows are well-formed addresses in their canonical form, about which nothing is to
-    # be done.
+    # be done. They have the first row of `done`.
     is_touched = pc.or_(pc.invert(well_formed), find_unusual(seen))
     if texts is not stripped:
         is_touched = pc.or_(is_touched, pc.not_equal(texts, stripped))
+    touched = np.flatnonzero(to_bools(is_touched))
     rows = repair_rows(texts.filter(is_touched), seen.filter(is_touched))
+    untouched = pa.RecordBatch.from_pylist([UNTOUCHED], rows.schema)
+    at = np.zeros(len(texts), np.int32)
+    at[touched] = np.arange(1, len(touched) + 1)
+    done = take_rows(pa.Table.from_batches([untouched, rows]).drop_columns("text"), at)
 
-    text = replace_where(stripped, is_touched, rows["text"])
-    count = replace_where(well_formed.cast(pa.int32()), is_touched, rows["count"])
-    change = replace_where(empty_texts(size), is_touched, rows["change"])
-    is_unclear = replace_where(is_false, is_touched, rows["is_unclear"])
-    suggestion = replace_where(nothing, is_touched, rows["suggestion"])
+    text = replace_texts(stripped, touched, rows["text"])
+    count = one_array(done["count"])
+    suggestion = one_array(done["suggestion"])
     if suggests_domains:
         suggestion = pc.coalesce(suggest_domains_of(seen), suggestion)
     columns = {
         "text": text,
         "clean": texts_where(pc.equal(count, 1), text),
         "suggestion": suggestion,
-        "change": change,
+        "change": one_array(done["change"]),
         "count": count,
-        "is_unclear": is_unclear,
+        "is_unclear": one_array(done["is_unclear"]),
     }
     return pa.record_batch(columns)
+
+
+# Of a well-formed address in its canonical form.
+UNTOUCHED = {"text": None, "suggestion": None, "change": "", "count": 1, "is_unclear": False}
 
 
 def repair_rows(texts: pa.StringArray, seen: pa.RecordBatch) -> pa.RecordBatch:
@@ -366,19 +377,29 @@ def repair_cells(texts: pa.StringArray) -> pa.RecordBatch:
     cells = [NOTHING] * len(written)
     for row in pc.sort_indices(forms).to_pylist():
         cells[row] = repair_text(written[row])
+
     clean = []
+    suggestions = []
     changes = []
+    counts = []
+    is_unclear = []
     for cell in cells:
         address = cell.addresses[0] if len(cell.addresses) == 1 else None
         clean.append(address)
+        suggestions.append(cell.suggestion)
         changes.append(";".join(cell.changes))
+        counts.append(len(cell.addresses))
+        is_unclear.append(cell.is_unclear)
     columns = {
         "clean": pa.array(clean, pa.string()),
-        "suggestion": pa.array(map(suggest_repaired, cells), pa.string()),
+        "suggestion": pa.array(suggestions, pa.string()),
         "change": pa.array(changes, pa.string()),
-        "count": pa.array([len(cell.addresses) for cell in cells], pa.int32()),
-        "is_unclear": pa.array([cell.is_unclear for cell in cells], pa.bool_()),
+        "count": pa.array(counts, pa.int32()),
+        "is_unclear": pa.array(is_unclear, pa.bool_()),
     }
+    has_address = columns["clean"].is_valid()
+    meant = suggest_for(columns["clean"].drop_null())
+    columns["suggestion"] = replace_where(columns["suggestion"], has_address, meant)
     rows = pa.record_batch(columns).take(distinct.indices)
     filled = {
         "clean": rows["clean"],
@@ -397,16 +418,15 @@ def repair_text(text: str) -> RepairedCell:
     return repair_cell(text)
 
 
-def suggest_repaired(cell: RepairedCell) -> str | None:
-    """The address that was probably meant, also by the one that was found."""
-    if len(cell.addresses) != 1:
-        return cell.suggestion
-    (address,) = cell.addresses
-    local, _, domain = address.rpartition("@")
-    meant = suggest_domain(domain)
-    if meant:
-        return f"{local}@{meant}"
-    return guess_plain(address)
+def suggest_for(addresses: pa.StringArray) -> pa.StringArray:
+    """The address that was probably meant by each one that was found in a text; null where it is that one."""
+    written = addresses.to_pylist()
+    domains = [address.rpartition("@")[2] for address in written]
+    meant = []
+    for address, domain, provider in zip(written, domains, suggest_domains(domains), strict=True):
+        local = address[: -len(domain)]
+        meant.append(provider and f"{local}{provider}")
+    return pc.coalesce(pa.array(meant, pa.string()), suggest_plain(addresses))
 
 
 DID_YOU_MEAN = "probably mistyped: did you mean "

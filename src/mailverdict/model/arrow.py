@@ -73,10 +73,10 @@ def replace_texts(texts: pa.StringArray, rows: Rows, others: pa.StringArray) -> 
     """
     if not len(rows):
         return texts
-    mask = np.zeros(len(texts), np.bool_)
-    mask[rows] = True
-    in_order = others.take(pa.array(np.argsort(rows, kind="stable")))
-    return pc.replace_with_mask(texts, pa.array(mask), in_order)
+    at = np.arange(len(texts), dtype=np.int32)
+    at[rows] = np.arange(len(texts), len(texts) + len(rows))
+    both = pa.concat_arrays([texts, others])
+    return pc.take(both, pa.array(at), boundscheck=False)  # half the time of `replace_with_mask`
 
 
 SLICE_ROWS = 131_072  # large enough to hide the cost of a call, small enough to stay in the cache

@@ -10,11 +10,12 @@ import itertools
 import re
 import unicodedata
 from collections.abc import Callable
+from functools import lru_cache
 from urllib.parse import unquote
 
 from ..checks.lists.mailboxes import counts_odd_dots
 from ..checks.lists.suggestions import suggest_domain
-from ..checks.syntax.address import canonical_form, is_well_formed
+from ..checks.syntax.address import SHORTEST_LOCAL, canonical_form, is_well_formed
 from ..checks.syntax.lenient import ODD_DOTS, has_odd_dots_in_quotes
 from .words import AT_WORDS, DOT_WORDS, LABELS, is_label, word_set
 from .wrapped import unwrap_address
@@ -156,32 +157,46 @@ def guess_parts(local: str, domain: str) -> str | None:
     """An address of two parts with typing errors; None if it is not well-formed."""
     if len(local) + len(domain) >= LONGEST_GUESS:
         return None
-    has_odd_dots = ODD_DOTS.search(local.strip(BUT_DOTS).replace(",", ".")) is not None
-    local = local.lstrip(AROUND)
+    meant = guess_domain(domain)
+    if meant is None:
+        return None
+    guessed = guess_local(local)
+    if guessed is None or not is_well_formed(f"{guessed}@{meant}"):
+        return None
+    meant = suggest_domain(meant) or meant
+    if counts_odd_dots(meant) and ODD_DOTS.search(local.strip(BUT_DOTS).replace(",", ".")):
+        return None  # the address with fewer dots is another person's
+    address = f"{guessed}@{meant}"
+    if address.isascii():  # its domain is in lower case
+        return address
+    return canonical_form(address)
+
+
+@lru_cache(maxsize=4096)  # a column has many cells with few domains
+def guess_domain(written: str) -> str | None:
+    """The domain that was probably meant; None if it is not well-formed."""
+    domain = SIGN_FOR_DOT.sub(".", written.strip(AROUND_PART)).replace(",", ".")
+    domain = DOTS_TWICE.sub(".", domain)
+    domain = domain.strip(".").lower().removesuffix(UNUSABLE)
+    if domain in PROVIDER_ENDS:
+        domain = f"{domain}.{PROVIDER_ENDS[domain]}"
+    domain = UNDOTTED.get(NO_LETTER.sub("", domain), domain)
+    if not is_well_formed(f"{SHORTEST_LOCAL}@{domain}"):
+        return None
+    return domain
+
+
+def guess_local(written: str) -> str | None:
+    """The local part that was probably meant; None if it cannot be told."""
+    local = written.lstrip(AROUND)
     if "{" in local or "..." in local:  # ad...@firm.com: letters are hidden
         return None
     local = local.rstrip(AROUND_PART).replace(",", ".")
     if " " in local:
         return None
-    domain = SIGN_FOR_DOT.sub(".", domain.strip(AROUND_PART)).replace(",", ".")
-    if ".." in local or ".." in domain:
-        local, domain = DOTS_TWICE.sub(".", local), DOTS_TWICE.sub(".", domain)
-    domain = domain.strip(".").lower().removesuffix(UNUSABLE)
-    if domain in PROVIDER_ENDS:
-        domain = f"{domain}.{PROVIDER_ENDS[domain]}"
-    letters = domain.replace(".", "")
-    if not letters.isascii() or not letters.isalnum():
-        letters = NO_LETTER.sub("", letters)
-    domain = UNDOTTED.get(letters, domain)
-    if not is_well_formed(f"{local}@{domain}"):
-        return None
-    domain = suggest_domain(domain) or domain
-    if has_odd_dots and counts_odd_dots(domain):
-        return None  # the address with fewer dots is another person's
-    address = f"{local}@{domain}"
-    if address.isascii():  # its domain is in lower case
-        return address
-    return canonical_form(address)
+    if ".." in local:
+        return DOTS_TWICE.sub(".", local)
+    return local
 
 
 def insert_at_sign(text: str) -> str:

@@ -139,9 +139,9 @@ def update_rows(
 ) -> pa.RecordBatch:
     """The check with the rows of `mask` taken from another one, which has these rows only."""
     both = pa.Table.from_batches([seen, other]).unify_dictionaries().combine_chunks()
-    at = np.arange(len(seen))
+    at = np.arange(len(seen), dtype=np.int32)
     at[to_bools(mask)] = np.arange(len(seen), len(both))
-    (rows,) = both.take(pa.array(at)).combine_chunks().to_batches()
+    (rows,) = pc.take(both, pa.array(at), boundscheck=False).combine_chunks().to_batches()
     return rows
 
 
