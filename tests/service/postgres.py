@@ -16,6 +16,7 @@ from mailverdict.service.jobs.store import Store
 
 SERVER = "postgres"
 USER = "postgres"  # the server refuses to run as root
+PATIENCE = "300"  # seconds for a start on a busy machine
 
 
 def binaries() -> Path | None:
@@ -54,34 +55,18 @@ class Cluster:
         options = (
             f"-c listen_addresses={listen} -c unix_socket_directories={self.folder} -c fsync=off"
         )
-        self.run(
-            "pg_ctl",
-            "-D",
-            str(self.data),
-            "-w",
-            "-l",
-            str(self.folder / "log"),
-            "-o",
-            options,
-            "start",
-        )
+        self.control("-l", str(self.folder / "log"), "-o", options, "start")
 
     def restart(self) -> None:
         """Stop at once, as in a crash, and start again."""
-        self.run(
-            "pg_ctl",
-            "-D",
-            str(self.data),
-            "-w",
-            "-l",
-            str(self.folder / "log"),
-            "-m",
-            "immediate",
-            "restart",
-        )
+        self.control("-l", str(self.folder / "log"), "-m", "immediate", "restart")
 
     def stop(self) -> None:
-        self.run("pg_ctl", "-D", str(self.data), "-m", "immediate", "stop")
+        self.control("-m", "immediate", "stop")
+
+    def control(self, *arguments: str) -> None:
+        """Start or stop the server, and wait until that is done."""
+        self.run("pg_ctl", "-D", str(self.data), "-w", "-t", PATIENCE, *arguments)
 
     @property
     def data(self) -> Path:
@@ -96,7 +81,7 @@ class Cluster:
         return f"postgresql+psycopg://{USER}@/{database}?host={self.folder}{port}"
 
     def prepared_database(self) -> str:
-        """The URL of a new database that has the tables of a store, which takes a tenth of the time."""
+        """The URL of a new database with the tables of a store, in a tenth of the time."""
         if self.template is None:
             url = self.empty_database()
             Store(ServiceSettings(store=url)).close()
