@@ -182,6 +182,25 @@ async def test_owner_belongs_to_one_worker_and_single_checks_come_first(
 
 
 @asynchronous
+async def test_worker_begins_with_ten_owners_at_once(url: str, stores: list[Store]) -> None:
+    store = stores[0]
+    queue = Queue(store)
+    number = queue.register(ROW)
+    new = [NewJob(f"job{n}", f"ada@d{n}.org", "smtp") for n in range(25)]
+    store.submit([Debit("a", len(new), tuple(new))])
+    jobs = queue.claim(number, TYPES).jobs
+    queue.route(number, {job.seq: job.email.partition("@")[2] for job in jobs})
+    asked: dict[str, set[str]] = {}
+    sizes = []
+    for _ in range(4):
+        names, _ = queue.lease_owners(number, None, asked, 100)
+        sizes.append(len(names))
+        asked.update({name: {"a"} for name in names})
+    assert sizes == [10, 10, 5, 0]
+    assert sorted(asked) == sorted(f"d{n}.org" for n in range(25))
+
+
+@asynchronous
 async def test_time_of_jobs_and_quota_is_the_databases(url: str) -> None:
     store = open_store(url)
     [account] = store.submit(submission("a"))

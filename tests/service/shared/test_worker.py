@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import httpx
@@ -10,6 +11,7 @@ import pytest
 from mailverdict.backend import Batch
 from mailverdict.errors import SettingsError
 from mailverdict.service import ServiceSettings, create_app
+from mailverdict.service.jobs import worker as worker_module
 from mailverdict.service.jobs.program import create_worker_app
 from mailverdict.service.jobs.queue import Queue
 from mailverdict.service.jobs.worker import WorkerAbilities
@@ -377,4 +379,31 @@ async def test_slow_mail_servers_of_one_client_do_not_delay_another(
         await until(lambda: len(worker.asked) == 90)
         gate.set()
         await world.has_queue(waiting=0, verifying=0)
+    assert_counted(url)
+
+
+@asynchronous
+async def test_domains_of_one_client_that_take_long_to_look_up_do_not_delay_another(
+    tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, clock = asyncio.Event(), Clock()
+
+    async def find_owners(_: object, emails: Iterable[str]) -> dict[str, str | None]:
+        domains = {email: email.partition("@")[2] for email in emails}
+        if "slow.org" in domains.values():
+            await gate.wait()
+        return domains
+
+    monkeypatch.setattr(worker_module, "find_owners", find_owners)
+    settings, backend = settings_for(tmp_path, store=url), AnsweringBackend()
+    app = create_app(settings, backend, clock=clock)
+    async with app.router.lifespan_context(app):
+        world = RunningService(app, backend, clock)
+        [slow] = await world.submitted("a@slow.org", validation_type="smtp")
+        [fast] = await world.submitted("b@fast.org", validation_type="smtp", address="192.0.2.9")
+        async with working(settings, backend, clock):  # it claims both at once
+            assert (await world.ended(fast))["status"] == "done"
+            assert (await world.poll(slow))["status"] == "processing"
+            gate.set()
+            assert (await world.ended(slow))["status"] == "done"
     assert_counted(url)

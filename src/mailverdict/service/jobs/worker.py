@@ -40,7 +40,7 @@ from ..engine import (
 from ..outages import OutageLog
 from ..settings import ServiceSettings
 from .group_committer import GroupCommitter
-from .queue import BATCH_LIMIT, LEASE, JobOutcome, LeaseLost, Queue
+from .queue import BATCH_LIMIT, LEASE, OWNERS_AT_ONCE, JobOutcome, LeaseLost, Queue
 from .schema import RowsLocked
 from .store import STORE_UNAVAILABLE, Store, StoredJob, WorkerRow
 
@@ -180,8 +180,12 @@ class Worker:
         self.held.update(job.seq for job in claimed.jobs)
         if claimed.jobs:
             self.wakeup.set()  # there may be more
-        for validation_type in sorted({job.validation_type for job in claimed.jobs}):
-            batch = [job for job in claimed.jobs if job.validation_type == validation_type]
+        batches: dict[tuple[str, str], list[StoredJob]] = {}
+        for job in claimed.jobs:
+            # Each client is routed by itself: the domains of another one may take long to look up.
+            client = job.client if self.is_routed(job.validation_type) else ""
+            batches.setdefault((job.validation_type, client), []).append(job)
+        for (validation_type, _), batch in batches.items():
             self.start(self.begin(validation_type, batch))
         if claimed.refused:
             saturated = [
@@ -189,7 +193,9 @@ class Worker:
                 for job in claimed.refused
             ]
             keep(self.settle(saturated), self.writing)
-        if self.store.is_shared and ValidationType.SMTP in types and claimed.others:
+        asks_owners = self.store.is_shared and ValidationType.SMTP in types
+        beginning = list(self.asked.values()).count(set())
+        if asks_owners and claimed.others and beginning < OWNERS_AT_ONCE:
             await self.lease_owners()
 
     async def lease_owners(self) -> None:
@@ -257,9 +263,13 @@ class Worker:
 
     async def begin(self, validation_type: str, jobs: Sequence[StoredJob]) -> None:
         """Verify claimed jobs; on PostgreSQL those that need a mail server are left to its owner."""
-        if validation_type == ValidationType.SMTP and self.store.is_shared:
+        if self.is_routed(validation_type):
             jobs = await self.route(jobs)
         await self.verify(validation_type, jobs)
+
+    def is_routed(self, validation_type: str) -> bool:
+        """Whether jobs go to the worker that has the owner of their mail servers."""
+        return self.store.is_shared and validation_type == ValidationType.SMTP
 
     async def route(self, jobs: Sequence[StoredJob]) -> Sequence[StoredJob]:
         """Write who owns the mail servers of jobs; return the jobs that need none."""
@@ -303,6 +313,8 @@ class Worker:
             piece = checks or jobs
             piece_began = time.monotonic()
             self.asked[name] = {job.client for job in piece}
+            if self.others_wait:
+                self.wakeup.set()
             limit = "check_timeout" if checks else "job_timeout"
             await self.verify(ValidationType.SMTP, piece, limit)
             if len(piece) >= size:
