@@ -266,3 +266,8 @@ def test_a_part_that_is_not_an_address_is_not_lost():
         "dan@@firm.com",
         "ada@firm.com; bob@firm",
     ]
+
+
+def test_the_shortest_cell_with_two_addresses_is_exploded():
+    exploded = mv.explode(pd.DataFrame({"mail": ["a@b.co,b@c.co"]}), "mail")
+    assert exploded["mail"].tolist() == ["a@b.co", "b@c.co"]

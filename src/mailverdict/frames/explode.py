@@ -134,7 +134,7 @@ def find_several(texts: pa.StringArray) -> dict[int, tuple[str, ...]]:
     """The addresses of each text that holds several, by row."""
     stripped = pc.utf8_trim_whitespace(texts)
     well_formed = observe_column(stripped)["well_formed"]
-    is_long = pc.greater(pc.binary_length(stripped), len("a@b.co,b@c.co"))
+    is_long = pc.greater_equal(pc.binary_length(stripped), len("a@b.co,b@c.co"))
     may_hold = pc.and_not(is_long, well_formed)
     rows = np.flatnonzero(may_hold).tolist()
     parts_of: dict[str, tuple[str, ...]] = {}  # each distinct text is read once
