@@ -8,8 +8,9 @@ import pytest
 import mailverdict as mv
 from mailverdict.errors import InputError, SettingsError
 from mailverdict.model.words import REASON_LABELS, REPAIR_LABELS
+from mailverdict.widgets.source import read_frame
 from mailverdict.widgets.state import AuditState
-from mailverdict.widgets.steps import SAFE, Choices, TidyColumn
+from mailverdict.widgets.steps import SAFE, Choices, TidyColumn, prepare
 from tests.doubles.answering_backend import AnsweringBackend
 from tests.widgets.conftest import finished, message, ready, result_of, shown
 
@@ -367,6 +368,22 @@ def test_choices_that_are_undone_give_the_texts_from_before():
         assert read.equals(expected[number])
     assert not expected[0]["text"].equals(expected[1]["text"])
     assert not expected[0]["text"].equals(expected[2]["text"])
+
+
+def test_cells_that_are_split_are_the_only_ones_that_are_repaired_again():
+    listed = [["ada@firm.com"], ["bo@firm.com", "cy@gmial.com"], None, "  ", "a@b.co,b@c.co"]
+    # A text of this length is not repaired, since it may have been cut.
+    long = "ada@example.org; bo@example.org ".ljust(1_000, "x")
+    frame = pd.DataFrame({"mail": [*CELLS, *listed, long, "ada@x.de, bo@x.de (do not contact)"]})
+    prepared = prepare(read_frame(frame), Choices(column=0))
+    rows = mv.explode(frame, "mail")
+    assert prepared.rows.equals(rows)
+    whole = TidyColumn(rows["mail"])
+    assert prepared.tidy.found.equals(whole.found)
+    assert prepared.tidy.stripped.equals(whole.stripped)
+    assert prepared.tidy.examples == whole.examples
+    assert prepared.tidy.suggestions == whole.suggestions
+    assert (prepared.tidy.several_rows == whole.several_rows).all()
 
 
 EXPORT = pd.DataFrame(

@@ -15,6 +15,7 @@ from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -27,7 +28,7 @@ from ..table.cells import SEQUENCES, describe_no_address, read_cells, texts_of
 from ..table.columns import COLUMNS, DERIVED_COLUMNS, PART_COLUMNS
 from ..table.notices import warn_user
 from ..table.overwrite import name_columns, read_existing
-from ..table.table import Frame, table_of, to_series
+from ..table.table import Frame, Table, table_of, to_series
 
 SEVERAL = 2  # addresses of a cell that is exploded
 
@@ -80,11 +81,21 @@ def explode(data: Frame, column: Hashable, *, prefix: str | None = None) -> Fram
     0  bob@firm.com  Rome           2
     1   cy@firm.com  Oslo           1
     """
-    table = table_of(data, column)
+    exploded: Frame = explode_table(table_of(data, column), prefix)
+    return exploded
+
+
+def explode_table(
+    table: Table, prefix: str | None = None, several: npt.NDArray[np.int64] | None = None
+) -> Any:
+    """Explode a table; `several` are the rows whose texts hold several addresses, where that is known."""
+    column = table.column
     names = name_columns(table, prefix, PART_COLUMNS)
     texts = read_cells(table.values(), longest=MAX_CELL)["text"]
     warn_user(describe_no_address(texts, column))
-    parts = find_lists(table.values(), texts) | find_several(texts)
+    if several is None:
+        several = rows_that_may_hold_several(texts)
+    parts = find_lists(table.values(), texts) | find_several(texts, several)
     written: list[str] = []
     counts = np.ones(len(texts), np.int64)
     for row in sorted(parts):
@@ -109,8 +120,7 @@ def explode(data: Frame, column: Hashable, *, prefix: str | None = None) -> Fram
     first = np.cumsum(counts) - counts  # the new row with the first part of each row
     numbers = np.arange(len(rows)) - first[rows] + 1
     part = pa.table({"part": pa.array(numbers)})
-    marked: Frame = exploded.attach(part, names, PART_COLUMNS, {})
-    return marked
+    return exploded.attach(part, names, PART_COLUMNS, {})
 
 
 def find_lists(values: Any, texts: pa.StringArray) -> dict[int, tuple[str, ...]]:
@@ -130,16 +140,19 @@ def find_lists(values: Any, texts: pa.StringArray) -> dict[int, tuple[str, ...]]
     return parts
 
 
-def find_several(texts: pa.StringArray) -> dict[int, tuple[str, ...]]:
-    """The addresses of each text that holds several, by row."""
+def rows_that_may_hold_several(texts: pa.StringArray) -> npt.NDArray[np.int64]:
+    """The rows whose text is long enough for several addresses, and not an address itself."""
     stripped = pc.utf8_trim_whitespace(texts)
     well_formed = observe_column(stripped)["well_formed"]
     is_long = pc.greater_equal(pc.binary_length(stripped), len("a@b.co,b@c.co"))
-    may_hold = pc.and_not(is_long, well_formed)
-    rows = np.flatnonzero(may_hold).tolist()
+    return np.flatnonzero(pc.and_not(is_long, well_formed))
+
+
+def find_several(texts: pa.StringArray, rows: npt.NDArray[np.int64]) -> dict[int, tuple[str, ...]]:
+    """The addresses of each text that holds several, by row, of the rows that may."""
     parts_of: dict[str, tuple[str, ...]] = {}  # each distinct text is read once
     several = {}
-    for row, text in zip(rows, texts.filter(may_hold).to_pylist(), strict=True):
+    for row, text in zip(rows.tolist(), texts.take(rows).to_pylist(), strict=True):
         if text not in parts_of:
             parts_of[text] = split_text(text)
         if len(parts_of[text]) > 1:

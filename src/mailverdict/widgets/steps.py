@@ -26,7 +26,7 @@ from ..errors import ColumnError, SettingsError
 from ..frames.alike import REMARK
 from ..frames.clean import repair_column, show_blanks, without_repairs
 from ..frames.duplicates import compare_mailboxes
-from ..frames.explode import explode
+from ..frames.explode import explode_table
 from ..frames.planning import plan_addresses
 from ..frames.reading import name_standing, with_column
 from ..frames.suppress import SuppressionList
@@ -87,12 +87,26 @@ class Typo:
 
 
 class TidyColumn:
-    """What was found in the cells of a column."""
+    """What was found in the cells of a column.
 
-    def __init__(self, values: Any) -> None:
+    With `earlier`, each cell follows from one of an earlier column: `origin` has its row there. Only
+    cells with another text than theirs are repaired, since a repair takes most of the time.
+    """
+
+    def __init__(
+        self,
+        values: Any,
+        earlier: TidyColumn | None = None,
+        origin: npt.NDArray[np.int64] | None = None,
+    ) -> None:
+        self.values = values  # not their texts, which may be a copy of them
         cells = read_cells(values, longest=MAX_CELL)
+        texts = cells["text"]
         self.stripped = cells["stripped"]
-        found = repair_column(cells["text"], self.stripped)
+        if earlier is None or origin is None:
+            found = repair_column(texts, self.stripped)
+        else:
+            found = self.repair_others(texts, earlier, pa.array(origin))
         self.found = with_column(found, "text", cut_long(found["text"]))
         changes = found["change"].dictionary_encode()
         self.change_codes = changes.indices.to_numpy(zero_copy_only=False)
@@ -108,12 +122,30 @@ class TidyColumn:
         self.find_suggestions()
         self.several_examples = [
             (self.shown(text), self.shown("\n".join(repair_cell(text).addresses)))
-            for text in cells["text"].take(pa.array(self.several_rows[:EXAMPLES])).to_pylist()
+            for text in texts.take(pa.array(self.several_rows[:EXAMPLES])).to_pylist()
         ]
-        self.examples = {name: self.find_examples(name, cells["text"]) for name in SAFE}
+        self.examples = {name: self.find_examples(name, texts) for name in SAFE}
 
     def __len__(self) -> int:
         return len(self.stripped)
+
+    def repair_others(
+        self, texts: pa.StringArray, earlier: TidyColumn, origin: pa.Int64Array
+    ) -> pa.RecordBatch:
+        """The repairs of an earlier column, and those of the cells that have another text now."""
+        before = read_cells(earlier.values, longest=MAX_CELL)["text"]
+        is_other = pc.not_equal(texts, before.take(origin))
+        others = repair_column(texts.filter(is_other), self.stripped.filter(is_other))
+        known = earlier.found.take(origin)
+        columns = {}
+        for name in known.schema.names:
+            columns[name] = replace_where(known[name], is_other, others[name])
+        return pa.record_batch(columns)
+
+    def rows_that_may_hold_several(self) -> npt.NDArray[np.int64]:
+        """The rows with several addresses, and those that were too long to be repaired."""
+        is_several = pc.greater(self.found["count"], 1)
+        return np.flatnonzero(pc.or_(is_several, self.found["is_unclear"]))
 
     def find_suggestions(self) -> None:
         """Group the suggestions by what is written and what was meant."""
@@ -145,7 +177,8 @@ class TidyColumn:
         pairs: dict[Pair, None] = {}
         for at in sorted(sets, key=lambda at: len(self.change_sets[at])):
             for row in np.flatnonzero(self.change_codes == at)[: 4 * EXAMPLES].tolist():
-                before, after = written[row].as_py(), self.found["text"][row].as_py()
+                before = written[row].as_py()
+                after = self.found["text"][row].as_py()
                 pairs[(self.shown(show_blanks(before)), self.shown(after))] = None
             if len(pairs) >= EXAMPLES:
                 break
@@ -200,11 +233,6 @@ class TidyColumn:
                 "standing": name_standing(text, is_several),
             }
         )
-
-    def mailboxes(self, read: pa.RecordBatch) -> Mailboxes:
-        """The mailbox of each row of the frame, after the repairs that were chosen."""
-        distinct = read["clean"].dictionary_encode()
-        return find_mailboxes(distinct.dictionary).take(distinct.indices)
 
 
 def group_typos(suggestions: Sequence[Suggestion]) -> list[Typo]:
@@ -355,10 +383,11 @@ def prepare(
         if earlier is not None and earlier.tidy is not base:
             rows, tidy = earlier.rows, earlier.tidy
         else:
-            rows = explode(whole, column)
-            tidy = TidyColumn(column_of(rows, column))
+            rows = explode_table(Table(whole, column), several=base.rows_that_may_hold_several())
+            is_first = rows[label_of(column, None, "part")].to_numpy(np.int64) == 1
+            tidy = TidyColumn(column_of(rows, column), base, np.cumsum(is_first) - 1)
     read = tidy.addresses(choices)
-    mailboxes = tidy.mailboxes(read)
+    mailboxes = find_mailboxes(read["clean"])
     suppressed = by_address = 0
     marks = []  # of people who must not be mailed
     if suppression is not None:
