@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import io
 import json
+import math
 import zlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -20,6 +21,7 @@ from mailverdict.errors import ContractError, SettingsError, TransportError
 from mailverdict.remote.api import ApiAnswer, ApiRequest, NoAnswer
 from mailverdict.remote.client import (
     MAX_BODY,
+    QUIET,
     UNPACKED,
     Client,
     Retries,
@@ -29,6 +31,7 @@ from mailverdict.remote.client import (
     parse_retry_after,
     unpack,
 )
+from mailverdict.widgets.check import INTERVAL, SILENT_AFTER
 from tests.doubles.clock import run_virtual
 from tests.doubles.scripted_service import FAULTS, HTML, META, ScriptedService, Wire, envelope
 from tests.doubles.tables import each_row
@@ -734,3 +737,58 @@ def test_a_service_is_silent_from_the_first_request_without_an_answer_to_the_nex
 
     assert run_virtual(main) is None
     assert seen == [0.0, 0.0, 0.0]
+
+
+def watch_between_polls(answers_until: float, status: int = 200) -> tuple[float | None, list[str]]:
+    """Poll once in 15 seconds as a page looks at the run; when it says that the service is silent."""
+    asked: list[str] = []
+
+    async def serve(incoming: httpx.Request) -> httpx.Response:
+        asked.append(incoming.url.path)
+        if loop_of[0].time() >= answers_until:
+            await asyncio.sleep(60)  # the service takes the request, and says nothing
+        if incoming.url.path == BARE.path and status != 200:
+            return httpx.Response(status, json={"error": {"code": "RATE_LIMITED"}})
+        return httpx.Response(200, json=OK)
+
+    async def main(loop: Any) -> float | None:
+        loop_of.append(loop)
+        said_at = None
+        async with Client(URL, transport=httpx.MockTransport(serve)) as client:
+            await client.send(GET)
+            polling = asyncio.create_task(poll(client))
+            while loop.time() < 15 and said_at is None:
+                await asyncio.sleep(INTERVAL)
+                client.ask_if_quiet()
+                since = client.silent_since()
+                if since is not None and loop.time() - since >= SILENT_AFTER:
+                    said_at = loop.time()
+            polling.cancel()
+        return said_at
+
+    async def poll(client: Client) -> None:
+        await asyncio.sleep(15)
+        await client.send(GET)
+
+    loop_of: list[Any] = []
+    return run_virtual(main), asked
+
+
+def test_a_service_that_is_gone_between_rare_polls_is_noticed_within_three_seconds() -> None:
+    for gone_at in (0.01, 0.3, 0.79, 0.81, 5.0, 7.77):
+        said_at, asked = watch_between_polls(answers_until=gone_at)
+        assert said_at is not None
+        assert said_at - gone_at <= 3
+        assert asked.count(GET.path) == 1
+    assert QUIET + INTERVAL + SILENT_AFTER + INTERVAL <= 3 + 1e-9
+
+
+def test_a_service_that_answers_is_not_asked_more_often_than_once_in_a_quiet_time() -> None:
+    said_at, asked = watch_between_polls(answers_until=math.inf)
+    assert said_at is None
+    assert 10 <= asked.count(BARE.path) <= 15 / QUIET
+
+
+def test_a_service_that_limits_requests_is_not_asked_whether_it_is_there() -> None:
+    said_at, asked = watch_between_polls(answers_until=math.inf, status=429)
+    assert (said_at, asked.count(BARE.path)) == (None, 1)

@@ -302,8 +302,14 @@ class RemoteBackend:
         return asked_as(verification, email)
 
     def _silent_since(self) -> float | None:
-        """Since when the service has not answered, by the event loop's clock; None if it does."""
-        return None if self._running is None else self._running.silent_since()
+        """Since when the service has not answered, by the event loop's clock; None if it does.
+
+        Who asks now and then knows it soon: the service is asked, if nothing else asks it.
+        """
+        if self._running is None:
+            return None
+        self._running.ask_if_quiet()
+        return self._running.silent_since()
 
     def _client(self) -> Client:
         """A client for the running event loop; its sockets are closed at the end of the call."""

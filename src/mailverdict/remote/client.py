@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import math
 import os
 import random
 import re
@@ -25,7 +26,7 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from functools import cache
@@ -40,7 +41,7 @@ from ..errors import ContractError, SettingsError, TransportError
 from ..loop import run_sync
 from ..model.json_fields import shorten
 from ..model.words import count_of
-from .api import ApiAnswer, ApiRequest, NoAnswer, is_quota_refusal
+from .api import QUOTA_REQUEST, ApiAnswer, ApiRequest, NoAnswer, is_quota_refusal
 from .pace import Gate
 
 MAX_BODY = 4 * 1024 * 1024  # octets; an answer about 100 jobs has some 30,000
@@ -65,6 +66,7 @@ CERTIFICATE_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR")  # which httpx reads
 # Seconds that are always waited for here; longer ones slow a paced submission down.
 SHORT_WAIT = 2.0
 LONG_WAIT = 30.0  # seconds of waiting for the service that are told at the end of a run
+QUIET = 0.8  # seconds without a request, after which a client that is watched asks for the quota
 
 # Statuses of errors that the contract has about the address, the batch or the job.
 ABOUT_THE_REQUEST = (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY)
@@ -262,8 +264,12 @@ class Client:
         self.failing_since = 0.0  # by the event loop's clock
         self.waited = 0.0  # seconds in which one was failing, before
         self.unanswered: dict[object, float] = {}  # when each request was sent, by the same clock
+        self.asked_at = -math.inf  # when the last request was sent, by the same clock
+        self.asking: asyncio.Task[None] | None = None  # whether the service is there
+        self.is_closed = False
         self.gate = Gate()
         self.gate_queue = asyncio.Lock()
+        self.was_refused = False  # once at least, for the number of requests
         # The run was cancelled; only the answer to its submission was waited for.
         self.is_stopped = False
         usual = {"User-Agent": "mailverdict", "Accept": "application/json", **NO_CODING}
@@ -281,9 +287,14 @@ class Client:
 
     async def __aenter__(self) -> Client:
         await self.http.__aenter__()
+        self.loop = asyncio.get_running_loop()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
+        self.is_closed = True
+        if self.asking is not None:
+            self.asking.cancel()
+            await asyncio.gather(self.asking, return_exceptions=True)
         await self.http.aclose()
 
     async def send(self, request: ApiRequest) -> ApiAnswer:
@@ -326,7 +337,7 @@ class Client:
         No answer shows nothing.
         """
         mark = object()
-        self.unanswered[mark] = sent
+        self.unanswered[mark] = self.asked_at = sent
         try:
             if request.is_repeatable:
                 answer = await self.send_once(request)
@@ -339,6 +350,7 @@ class Client:
             return answer
         is_unavailable = isinstance(answer, ErrorEnvelope) and answer.status == UNAVAILABLE
         if is_unavailable or is_rate_limit(answer):
+            self.was_refused = True
             self.gate.on_refused(sent, asyncio.get_running_loop().time(), self.jitter())
         else:
             self.gate.on_accepted(sent)
@@ -366,6 +378,32 @@ class Client:
         if self.failing:
             times.append(self.failing_since)
         return min(times, default=None)
+
+    def ask_if_quiet(self) -> None:
+        """Ask for the quota if nothing was asked for a while, since polls may be rare.
+
+        So `silent_since` knows soon that the service is gone. Called on any thread, now and then.
+        """
+        with suppress(RuntimeError):  # the loop has ended
+            self.loop.call_soon_threadsafe(self.start_asking)
+
+    def start_asking(self) -> None:
+        """Ask for the quota if nothing is under way.
+
+        Not of a service that limits the number of requests: it would refuse polls instead.
+        """
+        now = self.loop.time()
+        is_busy = self.unanswered or self.failing or now - self.asked_at < QUIET
+        is_limited = self.was_refused or self.gate.seconds_left(now) > 0
+        if is_busy or is_limited or self.is_closed:
+            return
+        self.asking = self.loop.create_task(self.ask_for_quota(now))
+
+    async def ask_for_quota(self, now: float) -> None:
+        """Ask for the quota; a service that refuses this for its limit is there."""
+        answer = await self.send_and_report(QUOTA_REQUEST, now)
+        if is_rate_limit(answer):
+            self.failing.discard(QUOTA_REQUEST.method)
 
     def delay_notice(self) -> str:
         """How long the service was waited for, and why; empty if it was not long."""
