@@ -386,6 +386,22 @@ def test_cells_that_are_split_are_the_only_ones_that_are_repaired_again():
     assert (prepared.tidy.several_rows == whole.several_rows).all()
 
 
+def test_mailboxes_are_those_of_the_addresses_after_each_switch():
+    source = read_frame(pd.DataFrame({"mail": CELLS}))
+    typos = frozenset({("bob@gmial.com", "bob@gmail.com"), ("cy@gmial.com", "cy@gmail.com")})
+    whole = Choices(column=0)
+    without_links = Choices(column=0, off=frozenset({"link", "unwrapped"}))
+    corrected = Choices(column=0, accepted=typos)
+    unsplit = Choices(column=0, split=False)
+    earlier = None
+    for choices in (whole, without_links, corrected, unsplit, whole):
+        earlier = prepare(source, choices, earlier=earlier)
+        fresh = prepare(source, choices)
+        assert earlier.mailboxes.names.equals(fresh.mailboxes.names)
+        assert earlier.mailboxes.domains.equals(fresh.mailboxes.domains)
+        assert earlier.frame.equals(fresh.frame)
+
+
 EXPORT = pd.DataFrame(
     {
         "owner": ["ann@shop.example"] * 6,

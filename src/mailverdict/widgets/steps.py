@@ -308,6 +308,7 @@ class Prepared:
     column: Hashable
     tidy: TidyColumn
     read: pa.RecordBatch  # as `read_addresses` gives it
+    mailboxes: Mailboxes  # of the addresses of `read`
     repeated: int  # rows whose mailbox is in an earlier row
     repeated_examples: list[tuple[str, str]]
     refused: int  # rows that are taken off since a column says no
@@ -387,7 +388,8 @@ def prepare(
             is_first = rows[label_of(column, None, "part")].to_numpy(np.int64) == 1
             tidy = TidyColumn(column_of(rows, column), base, np.cumsum(is_first) - 1)
     read = tidy.addresses(choices)
-    mailboxes = find_mailboxes(read["clean"])
+    has_same_rows = earlier is not None and earlier.rows is rows
+    mailboxes = mailboxes_of(read["clean"], earlier if has_same_rows else None)
     suppressed = by_address = 0
     marks = []  # of people who must not be mailed
     if suppression is not None:
@@ -425,6 +427,7 @@ def prepare(
         column=column,
         tidy=tidy,
         read=read,
+        mailboxes=mailboxes,
         repeated=len(first) - first.null_count,
         repeated_examples=duplicate_examples(first, column_of(rows, column)),
         refused=refused,
@@ -432,6 +435,20 @@ def prepare(
         suppressed_by_address=by_address,
         skipped=int(np.count_nonzero(is_removed)),
         renamed=renamed,
+    )
+
+
+def mailboxes_of(clean: pa.StringArray, earlier: Prepared | None) -> Mailboxes:
+    """The mailbox of each address; those of `earlier`, the same rows, stay where the address does."""
+    if earlier is None:
+        return find_mailboxes(clean)
+    before = earlier.read["clean"].fill_null("")
+    is_other = pc.not_equal(clean.fill_null(""), before)
+    others = find_mailboxes(clean.filter(is_other))
+    known = earlier.mailboxes
+    return Mailboxes(
+        names=replace_where(known.names, is_other, others.names),
+        domains=replace_where(known.domains, is_other, others.domains),
     )
 
 
