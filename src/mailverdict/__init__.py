@@ -27,8 +27,8 @@ from . import errors as errors
 from .frames import accessor as _accessor  # registers df.mailverdict and s.mailverdict
 from .version import __version__ as __version__
 
-# Public names by their modules, which are imported when a name is first used: `import mailverdict` stays light. Type
-# checkers read the imports further down instead.
+# Public names by their modules, which are imported when a name is first used: `import mailverdict`
+# stays light. Type checkers read the imports further down instead.
 _OFFERED = {
     "bounces.read": ("read_bounces",),
     "frames.clean": ("clean",),
@@ -202,7 +202,10 @@ else:  # a type checker would take `__getattr__` for every name
     __all__ += ["__version__", "errors"]
 
     def __getattr__(name: str) -> Any:
-        """Import a public name from its module when it is first used; warn of one that will go at each use."""
+        """Import a public name from its module when it is first used.
+
+        A name that will go is warned about at each use.
+        """
         if name in _SUBMODULES:
             return importlib.import_module(f".{name}", __name__)
         if name in _DEPRECATED:

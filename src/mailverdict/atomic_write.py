@@ -21,15 +21,19 @@ def atomic_write(
     sync: bool = False,
     choose: Callable[[], str | os.PathLike[str]] | None = None,
 ) -> Iterator[Path]:
-    """Yield the path of an empty temporary file that replaces `path` at the end, or is removed on an exception.
+    """Yield the path of an empty temporary file that replaces `path` at the end.
 
-    The temporary file is in the same directory, because only a rename within a file system is atomic. A symbolic link
-    is followed. An existing file keeps its mode; a new one gets what the umask allows. With `sync`, the content is on
-    the disk before the file is replaced. `choose` is called at the end and may return another path to replace. An
-    `OSError` about the temporary file, also that the disk is full, names `path`. A file that is read-only is not
-    replaced, although the system would allow it where its directory is writable.
+    After an exception it is removed.
 
-    What is not a regular file (``/dev/null``, a pipe, ``/dev/stdout``) cannot be replaced: its own path is yielded.
+    The temporary file is in the same directory, because only a rename within a file system is
+    atomic. A symbolic link is followed. An existing file keeps its mode; a new one gets what the
+    umask allows. With `sync`, the content is on the disk before the file is replaced. `choose` is
+    called at the end and may return another path to replace. An `OSError` about the temporary file,
+    also that the disk is full, names `path`. A file that is read-only is not replaced, although the
+    system would allow it where its directory is writable.
+
+    What is not a regular file (``/dev/null``, a pipe, ``/dev/stdout``) cannot be replaced: its own
+    path is yielded.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -60,18 +64,25 @@ def atomic_write(
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise the `OSError` with which `atomic_write` would refuse a path; no file is left behind or changed."""
+    """Raise the `OSError` with which `atomic_write` would refuse a path.
+
+    No file is left behind or changed.
+    """
     if not is_device(path):
         target = Path(os.path.realpath(path))
         create_temporary(path, target, mode_of(target)).unlink()
 
 
 def create_temporary(path: str | os.PathLike[str], target: Path, mode: int | None) -> Path:
-    """Create the file beside `target` that replaces it; `path` is the name of the target that the caller knows."""
+    """Create the file beside `target` that replaces it.
+
+    `path` is the name of the target that the caller knows.
+    """
     if mode is not None:
         check_replaceable(path, target, mode)
     temporary = target.with_name(f".{target.name[:50]}-{secrets.token_hex(8)}.part")
-    # open() applies the umask itself. os.umask() reads it only by changing it for the whole process.
+    # open() applies the umask itself. os.umask() reads it only by changing it for the whole
+    # process.
     created = 0o666 if mode is None else mode & 0o666 | stat.S_IWUSR
     try:
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, created))
@@ -82,7 +93,7 @@ def create_temporary(path: str | os.PathLike[str], target: Path, mode: int | Non
 
 
 def check_replaceable(path: str | os.PathLike[str], target: Path, mode: int) -> None:
-    """Raise an `OSError` for an existing file that is read-only, or that others own in a directory such as /tmp."""
+    """Raise an `OSError` for a file that is read-only, or is of others in a folder such as /tmp."""
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not mode & 0o222 or not os.access(target, os.W_OK):
@@ -99,7 +110,7 @@ def check_replaceable(path: str | os.PathLike[str], target: Path, mode: int) -> 
 
 
 def is_device(path: str | os.PathLike[str]) -> bool:
-    """Whether a path names something that can only be written to: a device, a pipe, or an open file's descriptor."""
+    """Whether a path can only be written to: a device, a pipe, or an open file's descriptor."""
     try:
         found = Path(path).stat()
     except OSError:

@@ -1,8 +1,8 @@
 """`Backend`, the interface between *how* an address is verified and *how many* are, and its events.
 
-A backend verifies a batch of unique addresses and yields events. The caller (see `mailverdict.runs`)
-records each event before it asks for the next one, so a crash between two events loses nothing and
-costs no quota twice.
+A backend verifies a batch of unique addresses and yields events. The caller (see
+`mailverdict.runs`) records each event before it asks for the next one, so a crash between two
+events loses nothing and costs no quota twice.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class Batch:
     # Stripped, without nulls; unique unless the type is free (see `Backend.is_free`).
     addresses: pa.StringArray
     validation_type: str  # regex, mx, mx_blacklist or smtp
-    # Whether two more forms of addresses are accepted, since cells were repaired (see `accept_leniently`).
+    # Whether two more forms of addresses are accepted, since cells were repaired (see
+    # `accept_leniently`).
     lenient: bool = False
     syntax: Any = None  # what `observe_column` saw of the addresses, if they were checked already
     # Columns of the rows that are used; the rows may lack the others. None: all.
@@ -56,10 +57,10 @@ class Batch:
     # How fast earlier runs could submit to the service (see `Paced`).
     known_pace: KnownPace | None = None
     claim: Callable[[Submitting], tuple[str, ...]] | None = None
-    """Called before addresses are sent that cost quota; returns those that may be sent, in their order.
+    """Called before addresses are sent that cost quota; returns those that may be sent.
 
-    If that is all of them, they are in the journal now. If not, nothing may be sent: another run on the journal
-    has the others, which are `Deferred` as ``elsewhere``.
+    They are in their order. If that is all of them, they are in the journal now. If not, nothing
+    may be sent: another run on the journal has the others, which are `Deferred` as ``elsewhere``.
     """
 
 
@@ -102,13 +103,17 @@ class Quota:
         from .theme import notebook  # noqa: PLC0415 - only notebooks need it
 
         used = 100 * min(max(self.used / max(self.daily_limit, 1), 0), 1)
-        bar = f'<span class="mv-meter" aria-hidden="true"><span style="width:{used:.1f}%"></span></span>'
+        part = f'<span style="width:{used:.1f}%"></span>'
+        bar = f'<span class="mv-meter" aria-hidden="true">{part}</span>'
         return notebook(f"<p>{self}, {self.used:,} used</p>{bar}")
 
 
 @dataclass(frozen=True, slots=True)
 class Submitting:
-    """A batch that is about to be sent, for `Batch.claim`; an event with its token tells the outcome."""
+    """A batch that is about to be sent, for `Batch.claim`.
+
+    An event with its token tells the outcome.
+    """
 
     token: str  # identifies this attempt
     emails: tuple[str, ...]
@@ -130,8 +135,8 @@ class Settled:
 
     rows: pa.Table  # in the schema of mailverdict.model.table
     job_ids: tuple[str, ...] = ()  # the jobs that these rows end, row by row
-    # Index in the batch of each row. None: the rows name their addresses in `email`; for a type that needs no network
-    # they are in the order of the batch.
+    # Index in the batch of each row. None: the rows name their addresses in `email`; for a type
+    # that needs no network they are in the order of the batch.
     positions: np.ndarray[Any, np.dtype[np.int64]] | None = None
     is_asked_again: bool = (
         False  # whether these addresses are submitted again; their next row replaces this one
@@ -143,7 +148,9 @@ class Deferred:
     """Addresses that stay `pending`."""
 
     emails: tuple[str, ...]  # as they were in the batch
-    why: str  # quota, gave_up, uncertain, rejected, elsewhere, or uncounted (no answer; the service may still count it)
+    # quota, gave_up, uncertain, rejected, elsewhere, or uncounted (no answer; the service may still
+    # count it)
+    why: str
     retry_after: float | None = None  # seconds after which another attempt makes sense
     token: str = ""  # the submission that this ends, if one was sent
 
@@ -157,7 +164,8 @@ class Waiting:
 
 
 DAY = 86_400.0  # seconds
-GRACE = 5.0  # seconds that a service may need to count a submission; an unchanged quota means nothing before
+# Seconds that a service may need to count a submission; an unchanged quota means nothing before.
+GRACE = 5.0
 QUOTA_INTERVAL = (
     900.0  # seconds between readings of a used-up quota; services do not announce when it is reset
 )
@@ -167,7 +175,9 @@ CLOCKS_DIFFER = (
 
 
 def is_same_day(since: float, until: float) -> bool:
-    """Whether two readings of a quota are about one day, which usually ends at 00:00 UTC by the service's clock.
+    """Whether two readings of a quota are about one day.
+
+    It usually ends at 00:00 UTC by the service's clock.
 
     On another day `used` may be the same number by chance.
     """
@@ -215,14 +225,17 @@ class Backend(Protocol):
     """Verifies addresses, in milliseconds or hours.
 
     A backend may also have an async method ``check(email, validation_type)`` that returns the
-    `Verification` of one address; without it a single address is verified as a batch of one. One that
-    counts addresses against a daily quota has an async method ``quota()`` that returns its `Quota`; asking
-    for it costs nothing.
+    `Verification` of one address; without it a single address is verified as a batch of one. One
+    that counts addresses against a daily quota has an async method ``quota()`` that returns its
+    `Quota`; asking for it costs nothing.
     """
 
     @property
     def source(self) -> str:
-        """``local`` or ``remote``: the `source` of its rows. Asking a local backend again costs no quota."""
+        """``local`` or ``remote``: the `source` of its rows.
+
+        Asking a local backend again costs no quota.
+        """
         ...
 
     def is_free(self, validation_type: str) -> bool:
@@ -238,7 +251,9 @@ class Backend(Protocol):
         ...
 
     def verify(self, batch: Batch, in_flight: Sequence[Job] = ()) -> AsyncIterator[Event]:
-        """Verify a batch, and poll jobs that an earlier run submitted; those are not submitted again.
+        """Verify a batch, and poll jobs that an earlier run submitted.
+
+        Those are not submitted again.
 
         Every address of the batch ends in exactly one `Settled` row or `Deferred` entry. Rows with
         `is_asked_again` may come before; the last row of an address is the one that counts.

@@ -1,4 +1,7 @@
-"""Dask frames: verify columns of any size on the workers; each domain and each mail server is asked by one task."""
+"""Dask frames: verify columns of any size on the workers.
+
+Each domain and each mail server is asked by one task.
+"""
 
 from .distributed.dask import plan, verify
 

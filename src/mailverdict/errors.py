@@ -1,13 +1,14 @@
 """Every exception of mailverdict.
 
-A bad mailbox is a result, not an exception. An exception means that the call could not be completed.
+A bad mailbox is a result, not an exception. An exception means that the call could not be
+completed.
 
     MailVerdictError
       x SettingsError (ValueError)       a wrong setting or argument
       x ColumnError (KeyError)           no such column, or an ambiguous one
       x InputError (ValueError)          a file or frame that cannot be read as asked
       x MissingExtraError (ImportError)  an optional dependency is not installed
-      x JournalError                     .partial; a file that is not a journal, is damaged or cannot be written
+      x JournalError                     .partial; a file that is damaged, no journal, or not writable
       x BackendError
         - QuotaExceeded                  .limit .remaining .requested .partial
         - RateLimited                    .retry_after
@@ -44,7 +45,7 @@ class MailVerdictError(Exception):
     """Base class of all exceptions of this package."""
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython and Jupyter show: the lines of the user that led here, and the message, without our frames."""
+        """What IPython and Jupyter show: the user's lines that led here, and the message."""
         import traceback  # noqa: PLC0415 - only for an error in a notebook
 
         frames = traceback.extract_tb(self.__traceback__)
@@ -93,7 +94,9 @@ class MissingExtraError(MailVerdictError, ImportError):
 
 
 class JournalError(MailVerdictError):
-    """A journal file is damaged, is not a journal and was not changed, or cannot be written any more.
+    """A journal file is damaged, is not a journal, or cannot be written any more.
+
+    One that is not a journal was not changed.
 
     Attributes
     ----------
@@ -197,8 +200,8 @@ class TransportError(BackendError, ConnectionError):
 
 
 class ResolverError(BackendError):
-    """The DNS resolver denies domains that are known to exist, or gives no answer about any of them.
+    """The DNS resolver denies domains that are known to exist, or answers about none of them.
 
-    Raised before a row is checked; during a run only if the resolver changes then. Rows checked before
-    are on `partial`. `LocalBackend` has a setting `resolver_check` for private networks.
+    Raised before a row is checked; during a run only if the resolver changes then. Rows checked
+    before are on `partial`. `LocalBackend` has a setting `resolver_check` for private networks.
     """

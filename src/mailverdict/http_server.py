@@ -36,12 +36,14 @@ from uvicorn.protocols.http.httptools_impl import (
 
 # Header fields of a request; as objects, short ones take forty times their octets.
 FIELD_LIMIT = 100
-# Octets that are read and parsed at once; most requests have fewer. uvicorn alone would get 256 KiB, which may be
-# thousands of requests. After a piece at most 57 wait for their turn, since the shortest request has 18 octets.
+# Octets that are read and parsed at once; most requests have fewer. uvicorn alone would get 256
+# KiB, which may be thousands of requests. After a piece at most 57 wait for their turn, since the
+# shortest request has 18 octets.
 PIECE = 1024
 BODY_PIECE = 65_536  # the same within a body whose length is known, which ends no earlier
-# Turns of the event loop between two pieces of a connection, and before a reply behind which another request waits.
-# uvloop accepts one connection in a turn, so that others waited for seconds while two hundred always had more.
+# Turns of the event loop between two pieces of a connection, and before a reply behind which
+# another request waits. uvloop accepts one connection in a turn, so that others waited for seconds
+# while two hundred always had more.
 TURNS = 5
 MOST_IDLE = 50_000  # connections without a request, wherever more files may be open
 LONGEST_LENGTH = 18  # digits of Content-Length
@@ -93,8 +95,9 @@ class PipelineFlow(FlowControl):
 class BoundedProtocol(HttpToolsProtocol):
     """HTTP with limits on what a connection may hold, and on the time that it may take.
 
-    The parser alone would collect an endless head or trailer, and wait for it without a limit. uvicorn alone would make
-    objects of all requests that arrive, and wait without a limit for a client that does not read the replies.
+    The parser alone would collect an endless head or trailer, and wait for it without a limit.
+    uvicorn alone would make objects of all requests that arrive, and wait without a limit for a
+    client that does not read the replies.
     """
 
     flow: PipelineFlow
@@ -226,8 +229,9 @@ class BoundedProtocol(HttpToolsProtocol):
     def refuse(self, status: int) -> None:
         """Send an error response and close, at once if another response is being sent.
 
-        Else what still arrives is discarded for a moment. To close at once would reset the connection while the client
-        is sending, and the reset can overtake the response (RFC 9112 section 9.6).
+        Else what still arrives is discarded for a moment. To close at once would reset the
+        connection while the client is sending, and the reset can overtake the response (RFC 9112
+        section 9.6).
         """
         self.stop_timer()
         if self.is_busy():
@@ -313,7 +317,8 @@ class ReplyCycle(RequestResponseCycle):
             return
         self.response_started = self.response_complete = True
         fields = self.default_headers + message["headers"]
-        # Newer releases of uvicorn set `keep_alive` by the parser; 0.30 looks for the request's field when it replies.
+        # Newer releases of uvicorn set `keep_alive` by the parser; 0.30 looks for the request's
+        # field when it replies.
         if CLOSE in message["headers"]:
             self.keep_alive = False
         elif not self.keep_alive or CLOSE in self.scope["headers"]:

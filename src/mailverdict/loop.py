@@ -1,7 +1,7 @@
 """Running async code from sync code: one daemon thread with an event loop per process.
 
-In a notebook `asyncio.run` raises, since the kernel runs a loop in the main thread. This works there,
-in scripts, in threads and in worker processes; a forked child gets a loop of its own.
+In a notebook `asyncio.run` raises, since the kernel runs a loop in the main thread. This works
+there, in scripts, in threads and in worker processes; a forked child gets a loop of its own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-SLICE = 0.1  # seconds between checks for Ctrl-C; on Windows a plain Future.result() cannot be interrupted
+# Seconds between checks for Ctrl-C; on Windows a plain Future.result() cannot be interrupted.
+SLICE = 0.1
 
 
 class LoopThread:
@@ -35,7 +36,10 @@ class LoopThread:
 
 
 def new_loop() -> asyncio.AbstractEventLoop:
-    """An event loop; on Windows not the kind that stops at 512 sockets, which other packages choose as default."""
+    """An event loop.
+
+    On Windows it is not the kind that stops at 512 sockets, which other packages choose as default.
+    """
     if sys.platform == "win32":
         return asyncio.ProactorEventLoop()
     return asyncio.new_event_loop()
@@ -59,7 +63,10 @@ def start_task(coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T
 
 
 def wait_until_done(future: concurrent.futures.Future[Any], timeout: float | None = None) -> None:
-    """Wait until the future is done, interruptible by Ctrl-C; TimeoutError after `timeout` seconds."""
+    """Wait until the future is done, interruptible by Ctrl-C.
+
+    TimeoutError after `timeout` seconds.
+    """
     left = timeout
     while not future.done():
         piece = SLICE if left is None else min(SLICE, left)

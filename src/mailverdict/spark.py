@@ -1,4 +1,7 @@
-"""Spark frames: verify columns of any size on the executors; each domain and each mail server is asked by one task."""
+"""Spark frames: verify columns of any size on the executors.
+
+Each domain and each mail server is asked by one task.
+"""
 
 from .distributed.spark import plan, verify
 

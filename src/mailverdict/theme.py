@@ -1,9 +1,12 @@
-"""Colours, shapes, type and spacing of everything that is shown: audit page, report, service page, documentation.
+"""Colours, shapes, type and spacing of everything that is shown.
 
-Style sheets use the CSS custom properties `--mv-...` that `stylesheet` defines, and no other colours. A light and a
-dark scheme follow the browser (`prefers-color-scheme`) or the page around (JupyterLab, VS Code, mkdocs-material);
-print is light. A verdict is never shown by colour alone: each has a word and a shape (WCAG 2.2, 1.4.1).
-`tests/test_theme.py` measures contrast, and the distance of the verdict colours for colour-blind readers.
+That is audit page, report, service page and documentation.
+
+Style sheets use the CSS custom properties `--mv-...` that `stylesheet` defines, and no other
+colours. A light and a dark scheme follow the browser (`prefers-color-scheme`) or the page around
+(JupyterLab, VS Code, mkdocs-material); print is light. A verdict is never shown by colour alone:
+each has a word and a shape (WCAG 2.2, 1.4.1). `tests/test_theme.py` measures contrast, and the
+distance of the verdict colours for colour-blind readers.
 """
 
 from __future__ import annotations
@@ -22,8 +25,9 @@ class Colour:
     dark: str
 
 
-# By the name of the custom property without `--mv-`. For each verdict: the colour of bars and shapes (3:1 on every
-# surface), the same for text (`-text`, 4.5:1) and a background for badges (`-soft`).
+# By the name of the custom property without `--mv-`. For each verdict: the colour of bars and
+# shapes (3:1 on every surface), the same for text (`-text`, 4.5:1) and a background for badges
+# (`-soft`).
 COLOURS: Mapping[str, Colour] = {
     "page": Colour("#f5f7f9", "#12161b"),  # behind everything
     "surface": Colour("#ffffff", "#1b2027"),  # cards, tables, fields
@@ -73,8 +77,9 @@ SIZES: Mapping[str, str] = {
 class Mark:
     """How one verdict is shown beside its colour.
 
-    `glyph` is one character for plain text. `shape` and `sign` are SVG paths in a box of 16 by 16: the shape is filled,
-    the sign is a line on it in the colour of the surface. A shape of the empty text is drawn as an open ring.
+    `glyph` is one character for plain text. `shape` and `sign` are SVG paths in a box of 16 by 16:
+    the shape is filled, the sign is a line on it in the colour of the surface. A shape of the empty
+    text is drawn as an open ring.
     """
 
     label: str
@@ -121,7 +126,8 @@ LABELS: Mapping[str, str] = {
 
 LIGHT_PAGES = '[data-jp-theme-light="true"],[data-md-color-scheme="default"],.vscode-light'
 DARK_PAGES = '[data-jp-theme-light="false"],[data-md-color-scheme="slate"],.vscode-dark'
-# Elements that more than one page has. `S` stands for the scope, `.mv-NAME` for a verdict or action.
+# Elements that more than one page has. `S` stands for the scope, `.mv-NAME` for a verdict or
+# action.
 SHARED = """
 S .mv-symbol{display:inline-block;width:1em;height:1em;flex:none;vertical-align:-.125em;fill:var(--mv-key);stroke:none}
 S .mv-symbol .mv-sign{fill:none;stroke:var(--mv-surface);stroke-width:2;stroke-linecap:round;stroke-linejoin:round}
@@ -144,7 +150,8 @@ S :focus-visible{outline:2px solid var(--mv-focus);outline-offset:2px}
 """
 
 
-# The styles of what `_repr_html_` returns. Its class is named twice to have precedence over the rules of JupyterLab.
+# The styles of what `_repr_html_` returns. Its class is named twice to have precedence over the
+# rules of JupyterLab.
 NOTEBOOK = ".mv-repr.mv-repr"
 NOTEBOOK_CSS = """
 S {font:var(--mv-font-s)/1.5 var(--mv-font);color:var(--mv-text);background:var(--mv-surface);max-width:60em;
@@ -173,9 +180,10 @@ def colour(name: str) -> str:
 
 
 def stylesheet(scope: str = ":root") -> str:
-    """The custom properties of both schemes and the shared elements, for what the selector `scope` matches.
+    """The custom properties of both schemes and the shared elements, within a selector.
 
-    A scope inside a foreign page follows the theme of that page where it is known, else the browser.
+    A scope inside a foreign page follows the theme of that page where it is known, else the
+    browser.
     """
     light = f"color-scheme:light;{properties(is_dark=False)}"
     dark = f"color-scheme:dark;{properties(is_dark=True)}"
@@ -205,7 +213,10 @@ def notebook(body: str) -> str:
 
 
 def bar(counts: Mapping[str, int]) -> str:
-    """One bar with a part for each verdict, action or state; a list with the same figures must be beside it."""
+    """One bar with a part for each verdict, action or state.
+
+    A list with the same figures must be beside it.
+    """
     parts = (
         f'<span class="mv-{name}" style="flex:{count}"></span>'
         for name, count in counts.items()
@@ -215,9 +226,12 @@ def bar(counts: Mapping[str, int]) -> str:
 
 
 def interval_bar(share: float, low: float, high: float, others: float, largest: float) -> str:
-    """A share as a bar, its interval as a line across the end, and the share of all others as a mark; inline SVG.
+    """A share as a bar, with its interval and the share of all others as a mark.
 
-    `largest` is the share at the right end of all bars of a table. The same figures must be beside it.
+    Inline SVG; the interval is a line across the end of the bar.
+
+    `largest` is the share at the right end of all bars of a table. The same figures must be beside
+    it.
     """
     if share != share:  # nobody to have a share of
         return ""
@@ -249,7 +263,10 @@ def within(scope: str, pages: str) -> str:
 
 
 def symbol(name: str) -> str:
-    """The shape of a verdict, action or state as inline SVG, hidden from screen readers: its word is beside it."""
+    """The shape of a verdict, action or state as inline SVG.
+
+    It is hidden from screen readers: its word is beside it.
+    """
     mark = MARKS[MARK_OF[name]]
     if mark.shape:
         paths = f'<path d="{mark.shape}"/><path class="mv-sign" d="{mark.sign}"/>'

@@ -1,6 +1,7 @@
 """From evidence to a decision: ordered reasons and a verdict. Pure, and the only place that creates verdicts.
 
-`settle` branches by validation type; the table `PRECEDENCE` orders the reasons and gives each its verdict.
+`settle` branches by validation type; the table `PRECEDENCE` orders the reasons and gives each its
+verdict.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from .model.evidence import NO_MAIL, DnsOutcome, DomainEvidence, Evidence, Flags
 from .model.verification import Fault, Verification
 from .model.words import Reason, ValidationType, Verdict
 
-# The first reason present decides. A reason that is not in the table (a service may send others) never decides.
+# The first reason present decides. A reason that is not in the table (a service may send others)
+# never decides.
 PRECEDENCE: dict[Reason, Verdict] = {
     # Established refusals come first: nothing else matters for a mailbox that does not exist.
     Reason.SYNTAX_ERROR: Verdict.INVALID,
@@ -110,8 +112,9 @@ def verdict_of(reasons: tuple[Reason, ...]) -> Verdict:
 def contradiction_in(found: Verification) -> str:
     """Why the verdict of a service cannot follow from its own reasons and flags; empty if it can.
 
-    A verdict stands if one of its reasons has it in `PRECEDENCE`, or if a reason is not in the table. `unknown` claims
-    nothing, so nothing contradicts it. Types without an SMTP session are not decided by flags.
+    A verdict stands if one of its reasons has it in `PRECEDENCE`, or if a reason is not in the
+    table. `unknown` claims nothing, so nothing contradicts it. Types without an SMTP session are
+    not decided by flags.
 
     >>> contradiction_in(Verification("ada@firm.com", "smtp", "invalid", ("greylisted",)))
     "'invalid', but by the contract greylisted means 'unknown'"
@@ -135,7 +138,8 @@ def contradiction_in(found: Verification) -> str:
 def settle(validation_type: ValidationType, evidence: Evidence) -> Decision:
     """Decide on one address from what the checks of its validation type observed.
 
-    Raises ValueError if evidence that the type needs is missing although the checks before it passed.
+    Raises ValueError if evidence that the type needs is missing although the checks before it
+    passed.
     """
     if not evidence.syntax.ok:
         return settle_malformed(validation_type, evidence.syntax.message)

@@ -43,7 +43,8 @@ class Accessor:
         """The function of the same name with its data."""
         if name not in (*self._methods, *self._hidden):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        import mailverdict  # noqa: PLC0415 - the functions load when first used, some of them in a higher layer
+        # The functions load when they are first used; some of them are in a higher layer.
+        import mailverdict  # noqa: PLC0415
 
         function: Callable[..., Any] = getattr(mailverdict, name)
         method = partial(function, *self._arguments)
@@ -61,7 +62,9 @@ class Accessor:
 
 @pd.api.extensions.register_dataframe_accessor("mailverdict")
 class FrameAccessor(Accessor):
-    """Verify, clean, decide on and count a column of this frame; each method is the function of the same name.
+    """Verify, clean, decide on and count a column of this frame.
+
+    Each method is the function of the same name.
 
     Parameters
     ----------

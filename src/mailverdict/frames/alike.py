@@ -1,7 +1,8 @@
 """Rows that are treated and counted alike: what decides about a row, and each kind of row once.
 
-A million rows have a few hundred kinds. `row_facts` gives the facts of each row as columns, `group_alike` numbers the
-kinds, and policies, counts, the page and waves then look at each kind once:
+A million rows have a few hundred kinds. `row_facts` gives the facts of each row as columns,
+`group_alike` numbers the kinds, and policies, counts, the page and waves then look at each kind
+once:
 
     bucket   why        role   suppressed  ...      kind
     valid               false                       0
@@ -30,7 +31,10 @@ REPEATED = "the same mailbox "  # how `action_why` begins where another row of t
 
 
 class Alike(NamedTuple):
-    """What rows that are treated and counted alike have in common; None where the frame does not say."""
+    """What rows that are treated and counted alike have in common.
+
+    None where the frame does not say.
+    """
 
     bucket: str  # verdict, or status where there is none
     why: str | None = None
@@ -64,7 +68,7 @@ class Alike(NamedTuple):
 
     @property
     def line(self) -> str:
-        """The line of a summary: the bucket, but for cells with several addresses, which nobody could verify."""
+        """The line of a summary: the bucket, but for cells with several addresses."""
         if self.why == SEVERAL_ADDRESSES:
             return SEVERAL_ADDRESSES
         return self.bucket

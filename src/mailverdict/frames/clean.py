@@ -1,4 +1,4 @@
-"""Cleaning a column: `clean` adds the repaired address, a suggestion and what was changed; the column itself stays.
+"""Cleaning a column: `clean` adds the repaired address, a suggestion and what was changed.
 
 `repair_column` makes one table of a column of texts:
 
@@ -8,9 +8,9 @@
     ada@gmail,com                 ada@gmail.com             0      true
     a@b.de; c@d.de                                          2      false
 
-It starts from the syntax check of all texts. A well-formed address is only put into its canonical form, and another one
-is suggested where it looks odd. Only the distinct texts that the syntax check refuses go through `repair_cell`, one by
-one, and of these only such that have a sign of an address.
+It starts from the syntax check of all texts. A well-formed address is only put into its canonical
+form, and another one is suggested where it looks odd. Only the distinct texts that the syntax check
+refuses go through `repair_cell`, one by one, and of these only such that have a sign of an address.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ from ..table.table import Frame, table_of
 
 # Without any of these no address is found in an ASCII text, and none is suggested.
 SIGNS = rf'[@&%#=\\\[({{<"]|[^ -~]|(?i:{MAY_BE_GUESSED})'
-# Most local parts have no other characters; `guess_plain` then has an answer for `ODD_BEGINS` alone.
+# Most local parts have no other characters; `guess_plain` then has an answer for `ODD_BEGINS`
+# alone.
 USUAL = string.ascii_letters + string.digits + ".-_+"
 ODD_BEGINS = ("www.", "imcea", "xn--")
 MAY_BE_ODD = rf"{MAY_LOOK_ODD}|{USUAL_BEGINS}"
@@ -73,15 +74,16 @@ def clean(
 def clean(data: Any, column: Hashable | None = None, *, prefix: str | None = None) -> Any:
     """Find the address that a person would read in each cell.
 
-    Applies the safe repairs of `REPAIRS`: the text around an address is removed (labels, display names,
-    links, HTML, punctuation, phone numbers), and characters are written in their standard form. What
-    may only be a guess is a suggestion. A well-formed address is never changed but for blanks, Unicode
-    form and the case of its domain. Uses no network.
+    Applies the safe repairs of `REPAIRS`: the text around an address is removed (labels, display
+    names, links, HTML, punctuation, phone numbers), and characters are written in their standard
+    form. What may only be a guess is a suggestion. A well-formed address is never changed but for
+    blanks, Unicode form and the case of its domain. Uses no network.
 
     Parameters
     ----------
     data : DataFrame, Series or list-like
-        A pandas, Polars or Arrow frame with `column`, or a Series, array or list of cells; as in `verify`.
+        A pandas, Polars or Arrow frame with `column`, or a Series, array or list of cells; as in
+        `verify`.
     column : hashable, optional
         Which column of a frame.
     prefix : str, optional
@@ -91,9 +93,10 @@ def clean(data: Any, column: Hashable | None = None, *, prefix: str | None = Non
     -------
     DataFrame
         One row out per row in, the caller's columns untouched, and three new ones of dtype
-        ``string``: `clean` (the address; NA where the cell is missing, or holds no address or several
-        of them, for which there is `explode`), `suggestion` (the address that was probably meant)
-        and `change` (names of the repairs that were applied, joined by ``;``; empty for none).
+        ``string``: `clean` (the address; NA where the cell is missing, or holds no address or
+        several of them, for which there is `explode`), `suggestion` (the address that was probably
+        meant) and `change` (names of the repairs that were applied, joined by ``;``; empty for
+        none).
 
     Raises
     ------
@@ -112,7 +115,8 @@ def clean(data: Any, column: Hashable | None = None, *, prefix: str | None = Non
     Examples
     --------
     >>> import mailverdict as mv
-    >>> mv.clean(["Ada Lovelace <Ada@Example.ORG>", "mailto:bob@gmial.com", "ada@gmail,com", "nobody"])
+    >>> cells = ["Ada Li <Ada@Example.ORG>", "mailto:bob@gmial.com", "ada@gmail,com", "nobody"]
+    >>> mv.clean(cells)
                  clean     suggestion          change
     0  Ada@example.org           <NA>  unwrapped;case
     1    bob@gmial.com  bob@gmail.com            link
@@ -133,7 +137,7 @@ def clean(data: Any, column: Hashable | None = None, *, prefix: str | None = Non
     return table.attach(pa.table(columns), names, CLEAN_COLUMNS, {})
 
 
-# --- a column of texts ----------------------------------------------------------------------------------------------
+# --- a column of texts ----------------------------------------------------------------------------
 
 
 def repair_column(
@@ -143,20 +147,23 @@ def repair_column(
     *,
     suggests_domains: bool = True,
 ) -> pa.RecordBatch:
-    """Repair each text of a column without nulls; `stripped` and what `observe_column` saw are given if known.
+    """Repair each text of a column without nulls.
 
-    Texts are given with the blanks around them, for `change` to name these. Without `suggests_domains` mistyped domains
-    of well-formed texts are not looked for. The columns:
+    `stripped` and what `observe_column` saw are given if they are known.
 
-    - `text`: the address; where it is not known, the text without the blanks around it; empty where an address says
-      itself that there is none.
+    Texts are given with the blanks around them, for `change` to name these. Without
+    `suggests_domains` mistyped domains of well-formed texts are not looked for. The columns:
+
+    - `text`: the address; where it is not known, the text without the blanks around it; empty where
+      an address says itself that there is none.
     - `clean`: the address in its canonical form; null where the text holds no address or several.
     - `suggestion`: the address that was probably meant; null for none.
     - `change`: names of the repairs that were applied, joined by ";"; empty for none.
     - `count`: distinct addresses in the text.
     - `is_unclear`: an address can be read in it, but not with certainty.
 
-    >>> found = repair_column(pa.array(["Ada@FIRM.com", "<ada@firm.com>", "ada@firm.com; bob@firm.com", "nobody"]))
+    >>> texts = ["Ada@FIRM.com", "<ada@firm.com>", "ada@firm.com; bob@firm.com", "nobody"]
+    >>> found = repair_column(pa.array(texts))
     >>> found["clean"].to_pylist(), found["change"].to_pylist(), found["count"].to_pylist()
     (['Ada@firm.com', 'ada@firm.com', None, None], ['case', 'unwrapped', '', ''], [1, 1, 2, 0])
     """
@@ -236,7 +243,9 @@ def repair_rows(texts: pa.StringArray, seen: pa.RecordBatch) -> pa.RecordBatch:
 def without_repairs(
     repaired: pa.RecordBatch, off: Collection[str], stripped: pa.StringArray
 ) -> pa.RecordBatch:
-    """The same with some repairs switched off: a text that needs one of them stays as it is, but for blanks.
+    """The same with some repairs switched off.
+
+    A text that needs one of them stays as it is, but for blanks.
 
     >>> texts = pa.array(["mailto:ada@firm.com", "<bob@firm.com>"])
     >>> without_repairs(repair_column(texts), {"link"}, texts)["clean"].to_pylist()
@@ -265,11 +274,11 @@ def empty_texts(size: int) -> pa.StringArray:
     return pa.Array.from_buffers(pa.string(), size, [None, offsets, pa.py_buffer(b"")])
 
 
-# --- well-formed texts ----------------------------------------------------------------------------------------------
+# --- well-formed texts ----------------------------------------------------------------------------
 
 
 def find_unusual(seen: pa.RecordBatch) -> pa.BooleanArray:
-    """The accepted rows that may have another canonical form or a suggestion, or say that there is no address."""
+    """The accepted rows that may be changed, get a suggestion, or say that there is no address."""
     is_unusual = pc.or_(find_odd(seen), pc.invert(seen["as_written"]))
     is_unusual = pc.or_(is_unusual, find_none_domains(seen))
     return pc.and_(seen["well_formed"], is_unusual)
@@ -283,7 +292,7 @@ def find_none_domains(seen: pa.RecordBatch) -> pa.BooleanArray:
 
 
 def find_odd(seen: pa.RecordBatch) -> pa.BooleanArray:
-    """The accepted rows that are not ASCII, have an unusual sign, or begin as hardly an address does."""
+    """The accepted rows that are not ASCII, or have an unusual sign or begin."""
     slices = map_slices(find_odd_locals, seen["local"])
     is_odd = one_array(pa.chunked_array(slices, pa.bool_()))
     display = seen["display"]
@@ -356,18 +365,18 @@ def suggest_domains_of(seen: pa.RecordBatch) -> pa.StringArray:
 
 
 def suggest_plain(texts: pa.StringArray) -> pa.StringArray:
-    """The address that was probably meant by each well-formed text with signs that hardly belong to it."""
+    """The address that was meant by each well-formed text with signs that hardly belong to it."""
     nothing = pa.nulls(len(texts), pa.string())
     may_be_odd = pc.match_substring_regex(texts, MAY_BE_ODD)
     plain = map(guess_plain, texts.filter(may_be_odd).to_pylist())
     return replace_where(nothing, may_be_odd, pa.array(plain, pa.string()))
 
 
-# --- refused texts --------------------------------------------------------------------------------------------------
+# --- refused texts --------------------------------------------------------------------------------
 
 
 def repair_cells(texts: pa.StringArray) -> pa.RecordBatch:
-    """What is found in each text that is not an address as it stands; in distinct ones with a sign of an address."""
+    """What is found in each text that is not an address as it stands."""
     has_sign = pc.match_substring_regex(texts, SIGNS)
     distinct = texts_where(has_sign, texts).dictionary_encode()
     # Cells of one form take the same way through the code: one after another they need three
@@ -412,14 +421,14 @@ def repair_cells(texts: pa.StringArray) -> pa.RecordBatch:
 
 
 def repair_text(text: str) -> RepairedCell:
-    """Repair a text, unless `read_cells` may have cut it, which could leave a part of an address."""
+    """Repair a text, unless `read_cells` may have cut it within an address."""
     if len(text) in (LONGEST_TEXT, MAX_CELL):
         return RepairedCell(is_unclear="@" in text)
     return repair_cell(text)
 
 
 def suggest_for(addresses: pa.StringArray) -> pa.StringArray:
-    """The address that was probably meant by each one that was found in a text; null where it is that one."""
+    """The address that was probably meant by each one that was found; null where it is that one."""
     written = addresses.to_pylist()
     domains = [address.rpartition("@")[2] for address in written]
     meant = []
@@ -433,7 +442,9 @@ DID_YOU_MEAN = "probably mistyped: did you mean "
 
 
 def advise(text: str) -> tuple[str | None, str | None]:
-    """What to do with a malformed text that holds or suggests an address, in a word and in words; None for any other.
+    """What to do with a malformed text, in a word and in words.
+
+    None for a text that neither holds nor suggests an address.
 
     >>> advise("<ada@firm.com>")
     ('clean', 'would be ada@firm.com after cleaning')

@@ -43,19 +43,21 @@ def lookup_domains(
     backend: LocalBackend | None = None,
     clean: bool = True,
 ) -> Any:
-    """Look each distinct domain of a column up in the DNS: a table with one row per domain, for joins.
+    """Look each distinct domain of a column up in the DNS.
 
-    ``verify`` with ``mx`` gives the same evidence to every row of a domain. A table by domain is smaller, and other
-    tables can be joined to it in SQL, dbt or DuckDB by the domain of their addresses. No quota is used, and no mail
-    server is asked.
+    Gives a table with one row per domain, for joins.
+
+    ``verify`` with ``mx`` gives the same evidence to every row of a domain. A table by domain is
+    smaller, and other tables can be joined to it in SQL, dbt or DuckDB by the domain of their
+    addresses. No quota is used, and no mail server is asked.
 
     Parameters
     ----------
     data, column
         As in `verify`.
     backend : LocalBackend, optional
-        Its resolver and its lists are used; by default those of this machine. A verification service
-        gives no evidence by domain.
+        Its resolver and its lists are used; by default those of this machine. A verification
+        service gives no evidence by domain.
     clean : bool, default True
         Repair each cell first, as `verify` does.
 
@@ -66,11 +68,12 @@ def lookup_domains(
 
         - `domain`: string, lower case, in A-labels (RFC 5890)
         - `rows`: int64, rows of the column with a well-formed address of this domain
-        - `outcome`: category; ``mx``, ``implicit_mx`` (no MX record, but an address: RFC 5321 section 5.1),
-          ``null_mx`` (RFC 7505), ``no_exchange`` (MX records only of names that no host on the Internet
-          has: localhost, RFC 6761, or a number), ``nxdomain``, ``nodata`` (neither MX record nor address) or
-          ``undetermined`` (no usable answer: nothing is known)
-        - `mx_records`: string, the mail servers by preference, joined by ``;``; NA where there are none
+        - `outcome`: category; ``mx``, ``implicit_mx`` (no MX record, but an address: RFC 5321
+          section 5.1), ``null_mx`` (RFC 7505), ``no_exchange`` (MX records only of names that no
+          host on the Internet has: localhost, RFC 6761, or a number), ``nxdomain``, ``nodata``
+          (neither MX record nor address) or ``undetermined`` (no usable answer: nothing is known)
+        - `mx_records`: string, the mail servers by preference, joined by ``;``; NA where there are
+          none
         - `spamtrap`, `disposable`, `free`: boolean, from the lists; `spamtrap` is True or NA
         - `message`: string, what was seen where there is no mail server; else NA
         - `checked_at`: datetime64[us, UTC]
@@ -93,8 +96,10 @@ def lookup_domains(
     >>> emails = ["ada@gmail.com", "bo@gone.example", "eve@gmail.com", "nobody"]
     >>> with mv.sandbox.World() as world:
     ...     found = mv.lookup_domains(emails, backend=world.backend)
-    >>> found[["domain", "rows", "outcome", "free"]].to_dict("list")
-    {'domain': ['gmail.com', 'gone.example'], 'rows': [2, 1], 'outcome': ['mx', 'nxdomain'], 'free': [True, False]}
+    >>> found[["domain", "rows", "outcome", "free"]]
+             domain  rows   outcome   free
+    0     gmail.com     2        mx   True
+    1  gone.example     1  nxdomain  False
     """
     picked = pick_backend(backend)
     if not isinstance(picked, LocalBackend):
@@ -123,7 +128,7 @@ domains = lookup_domains  # its earlier name
 async def look_up(
     names: Sequence[str], backend: LocalBackend, *, is_owned: bool
 ) -> tuple[dict[int, DomainEvidence], list[str]]:
-    """The evidence about each domain by its position, and what a user must know about the resolver."""
+    """The evidence about each domain by its position, and warnings about the resolver."""
     backend._require_open()
     try:
         if not names:

@@ -1,7 +1,7 @@
 """Rows of a column that reach the same mailbox: `duplicates`.
 
-Cells are cleaned first. The rules of `checks.lists.mailboxes` then say which mailbox each address reaches; all that
-follows compares mailboxes:
+Cells are cleaned first. The rules of `checks.lists.mailboxes` then say which mailbox each address
+reaches; all that follows compares mailboxes:
 
     row  email                      identity       duplicate_of  copies
     0    Ada <a.da@gmail.com>       ada@gmail.com                2
@@ -33,7 +33,10 @@ from .clean import repair_column
 
 
 def read_mailboxes(texts: pa.StringArray) -> Mailboxes:
-    """Clean the distinct texts of a column and find the mailbox of each; none where a cell has several addresses."""
+    """Clean the distinct texts of a column and find the mailbox of each.
+
+    A cell with several addresses has none.
+    """
     distinct = texts.dictionary_encode()
     repaired = repair_column(distinct.dictionary)
     return find_mailboxes(repaired["clean"]).take(distinct.indices)
@@ -56,7 +59,8 @@ def duplicates(data: Any, column: Hashable | None = None, *, prefix: str | None 
     Parameters
     ----------
     data : DataFrame, Series or list-like
-        A pandas, Polars or Arrow frame with `column`, or a Series, array or list of cells; as in `verify`.
+        A pandas, Polars or Arrow frame with `column`, or a Series, array or list of cells; as in
+        `verify`.
     column : hashable, optional
         Which column of a frame.
     prefix : str, optional
@@ -65,12 +69,12 @@ def duplicates(data: Any, column: Hashable | None = None, *, prefix: str | None 
     Returns
     -------
     DataFrame
-        One row out per row in, the caller's columns untouched, and three new ones:
-        `identity` (``string``: equal for all rows of a mailbox; to compare, not to send to),
-        `duplicate_of` (the index label of the first row with the same identity; its position from 0
-        if that label is missing, and in Polars and Arrow data and lists; NA for that first row) and
-        `copies` (``Int64``: how many rows have that identity). A cell without exactly one address has
-        NA in all three, and is not a duplicate.
+        One row out per row in, the caller's columns untouched, and three new ones: `identity`
+        (``string``: equal for all rows of a mailbox; to compare, not to send to), `duplicate_of`
+        (the index label of the first row with the same identity; its position from 0 if that label
+        is missing, and in Polars and Arrow data and lists; NA for that first row) and `copies`
+        (``Int64``: how many rows have that identity). A cell without exactly one address has NA in
+        all three, and is not a duplicate.
 
     Raises
     ------
@@ -89,7 +93,8 @@ def duplicates(data: Any, column: Hashable | None = None, *, prefix: str | None 
     Examples
     --------
     >>> import mailverdict as mv
-    >>> found = mv.duplicates(["Ada <a.da@gmail.com>", "ada+shop@googlemail.com", "ada+shop@example.org", None])
+    >>> cells = ["Ada <a.da@gmail.com>", "ada+shop@googlemail.com", "ada+shop@example.org", None]
+    >>> found = mv.duplicates(cells)
     >>> found
                    identity  duplicate_of  copies
     0         ada@gmail.com          <NA>       2

@@ -37,15 +37,17 @@ def explode(data: Frame, column: Hashable, *, prefix: str | None = None) -> Fram
     """Give each address of a cell that holds several a row of its own.
 
     Addresses may be separated by blanks, line breaks, ``;``, ``,``, ``/``, ``|`` or words such as
-    "and", and may have display names or labels. A cell with one address, with none, or in which none
-    can be read with certainty stays as it is. Beside several addresses, a part that is not an address gets
-    a row, too. Words that ask for no mail ("do not contact") stay beside each address of the cell. A
-    cell that is a list of texts is replaced by its text, or by its addresses. Uses no network.
+    "and", and may have display names or labels. A cell with one address, with none, or in which
+    none can be read with certainty stays as it is. Beside several addresses, a part that is not an
+    address gets a row, too. Words that ask for no mail ("do not contact") stay beside each address
+    of the cell. A cell that is a list of texts is replaced by its text, or by its addresses. Uses
+    no network.
 
     Parameters
     ----------
     data : DataFrame
-        A pandas, Polars or Arrow frame, or whatever has the Arrow PyCapsule interface; as in `verify`.
+        A pandas, Polars or Arrow frame, or whatever has the Arrow PyCapsule interface; as in
+        `verify`.
     column : hashable
         Which column of it.
     prefix : str, optional
@@ -68,13 +70,15 @@ def explode(data: Frame, column: Hashable, *, prefix: str | None = None) -> Fram
     Warns
     -----
     UserWarning
-        If no cell of the column holds an ``@``, or if columns of an earlier verification are dropped.
+        If no cell of the column holds an ``@``, or if columns of an earlier verification are
+        dropped.
 
     Examples
     --------
     >>> import pandas as pd
     >>> import mailverdict as mv
-    >>> df = pd.DataFrame({"email": ["ada@firm.com; Bob <bob@firm.com>", "cy@firm.com"], "city": ["Rome", "Oslo"]})
+    >>> cells = ["ada@firm.com; Bob <bob@firm.com>", "cy@firm.com"]
+    >>> df = pd.DataFrame({"email": cells, "city": ["Rome", "Oslo"]})
     >>> mv.explode(df, "email")
              email  city  email_part
     0  ada@firm.com  Rome           1

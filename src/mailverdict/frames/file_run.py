@@ -35,13 +35,17 @@ class Stop(Protocol):
 
 
 class FileRun:
-    """Verifies one column of a table that comes in pieces. Options are those of `mailverdict.verify`.
+    """Verifies one column of a table that comes in pieces.
 
-    What is wrong with the table shows before anything is asked. Where answers cost quota or sessions, one run asks
-    about the distinct addresses of the whole table in the order of the rows, which are held in memory then.
-    What the DNS answers is in the backend's cache: the other types verify piece by piece, so that memory is bounded.
+    Options are those of `mailverdict.verify`.
 
-    After a stop or a failure of the backend or the journal what is not checked is ``pending``, so that no row is lost.
+    What is wrong with the table shows before anything is asked. Where answers cost quota or
+    sessions, one run asks about the distinct addresses of the whole table in the order of the rows,
+    which are held in memory then. What the DNS answers is in the backend's cache: the other types
+    verify piece by piece, so that memory is bounded.
+
+    After a stop or a failure of the backend or the journal what is not checked is ``pending``, so
+    that no row is lost.
     """
 
     def __init__(
@@ -141,7 +145,9 @@ class FileRun:
             self.several += count_standing(frame.rows, SEVERAL)
 
     def read(self, piece: pa.Table, *, is_free: bool = True) -> Reading:
-        """Read the column of a piece, with all of its texts if `is_free`, else with the distinct ones.
+        """Read the column of a piece.
+
+        With all of its texts if `is_free`, else with the distinct ones.
 
         An error if a result would replace a column of somebody else.
         """
@@ -154,7 +160,10 @@ class FileRun:
         return frame
 
     def ask(self, addresses: pa.StringArray, frame: Reading) -> pa.Table:
-        """Verify addresses in one run, and return their rows; after a stop or a failure, all of them are pending."""
+        """Verify addresses in one run, and return their rows.
+
+        After a stop or a failure, all of them are pending.
+        """
         has_ended = self.stopper.is_requested or self.failure is not None
         limit = 0 if has_ended else self.limit_left
         options = replace(

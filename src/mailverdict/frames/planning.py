@@ -55,9 +55,11 @@ def quota(backend: Backend | str) -> Quota:
     Examples
     --------
     >>> import mailverdict as mv
-    >>> mv.quota(mv.LocalBackend())
-    Traceback (most recent call last):
-    mailverdict.errors.SettingsError: LocalBackend() has no quota; give the URL of a verification service
+    >>> try:
+    ...     mv.quota(mv.LocalBackend())
+    ... except mv.SettingsError as error:
+    ...     print(error)
+    LocalBackend() has no quota; give the URL of a verification service
     """
     found = ask_quota(backend)
     if found is None:
@@ -86,9 +88,9 @@ def plan(
 ) -> Plan:
     """Work out what `verify` with the same arguments would do and cost. Uses no quota.
 
-    Reads the journal, and asks a service for its quota. Where domains would be looked up on this machine, the
-    DNS resolver is tested with a few questions; no domain of the column is looked up, so that with
-    ``screen="mx"`` the plan is an upper bound.
+    Reads the journal, and asks a service for its quota. Where domains would be looked up on this
+    machine, the DNS resolver is tested with a few questions; no domain of the column is looked up,
+    so that with ``screen="mx"`` the plan is an upper bound.
 
     Parameters
     ----------
@@ -101,8 +103,8 @@ def plan(
     Returns
     -------
     Plan
-        `rows`, `missing`, `malformed`, `unique`, `given`, `known`, `in_flight`, `to_submit`, `batches`,
-        `daily_limit`, `remaining`, `days`, `outdated`; prints as a small table.
+        `rows`, `missing`, `malformed`, `unique`, `given`, `known`, `in_flight`, `to_submit`,
+        `batches`, `daily_limit`, `remaining`, `days`, `outdated`; prints as a small table.
 
     Raises
     ------
@@ -127,7 +129,10 @@ def plan(
 
 
 def plan_pieces(pieces: Iterable[Sequence[Table]], options: VerifyOptions) -> Plan:
-    """The plan for a table that comes in pieces, each with the columns to verify; keeps a hash of each address."""
+    """The plan for a table that comes in pieces.
+
+    Each piece has the columns to verify. Keeps a hash of each address.
+    """
     checked = with_known(check_options("plan", options))
 
     def read(piece: Sequence[Table]) -> pa.RecordBatch:
@@ -144,7 +149,10 @@ def plan_pieces(pieces: Iterable[Sequence[Table]], options: VerifyOptions) -> Pl
 
 
 def plan_addresses(reads: Iterable[pa.RecordBatch], options: Options) -> Plan:
-    """The plan for columns that were read, in one piece or several; closes a backend that was made from a URL."""
+    """The plan for columns that were read, in one piece or several.
+
+    Closes a backend that was made from a URL.
+    """
     counter = PlanCounter(options)
     for read in reads:
         counter.add(read)
@@ -239,7 +247,7 @@ class PlanCounter:
 
 
 def resolver_notices(options: Options) -> list[str]:
-    """Why the resolver that this machine would use cannot be trusted; empty if it can, or is not needed."""
+    """Why the resolver of this machine cannot be trusted; empty if it can, or is not needed."""
 
     async def test(backend: LocalBackend, *, owned: bool) -> list[str]:
         try:
@@ -250,7 +258,8 @@ def resolver_notices(options: Options) -> list[str]:
             return [str(exc)]
         except TimeoutError:
             return [
-                f"the DNS resolver did not answer within {RESOLVER_SECONDS:.0f} s: see mailverdict.audit_host()"
+                f"the DNS resolver did not answer within {RESOLVER_SECONDS:.0f} s:"
+                " see mailverdict.audit_host()"
             ]
         finally:
             if owned:
@@ -267,10 +276,14 @@ def resolver_notices(options: Options) -> list[str]:
 
 
 def count_in_journal(unique: pa.StringArray, options: Options) -> tuple[int, int, int]:
-    """How many addresses are settled, in flight and held; a journal that does not exist is not created."""
+    """How many addresses are settled, in flight and held.
+
+    A journal that does not exist is not created.
+    """
     if options.journal is None or not options.journal.exists():
         return 0, 0, 0
-    from ..runs.journal.journal import Journal  # noqa: PLC0415 - brings SQLite, which few calls need
+    # It brings SQLite, which few calls need.
+    from ..runs.journal.journal import Journal  # noqa: PLC0415
 
     with Journal(options.journal) as journal:
         key = options.backend.journal_key(options.validation_type)

@@ -1,11 +1,14 @@
 """What to do with each row: policies, the decision by a policy, and the split of a frame by action.
 
-A `Policy` says what to do by verdict, reason and flag. `decide_rows` looks at each kind of row once (see alike.py):
+A `Policy` says what to do by verdict, reason and flag. `decide_rows` looks at each kind of row once
+(see alike.py):
 
-1. `decide_first`: what comes before any policy (suppression, a person's decision, repeats, no verdict).
+1. `decide_first`: what comes before any policy (suppression, a person's decision, repeats, no
+   verdict).
 2. The advice about a malformed cell: such a row is always reviewed.
 3. `decide_by_selector`: the policy itself.
-4. What only a person can settle, for rows that would not be dropped: a likely typo, a remark, a placeholder.
+4. What only a person can settle, for rows that would not be dropped: a likely typo, a remark, a
+   placeholder.
 """
 
 from __future__ import annotations
@@ -80,8 +83,9 @@ class Policy:
     send, review, retry, drop : iterable of str
         Selectors of each action.
     review_suggestions : bool
-        Whether a well-formed address with a suggestion is reviewed, so that a typing error is corrected. One that
-        would be dropped is always reviewed, and so is a malformed cell with a suggestion.
+        Whether a well-formed address with a suggestion is reviewed, so that a typing error is
+        corrected. One that would be dropped is always reviewed, and so is a malformed cell with a
+        suggestion.
 
     Raises
     ------
@@ -91,7 +95,9 @@ class Policy:
     Examples
     --------
     >>> import mailverdict as mv
-    >>> mine = mv.Policy("mine", send=["valid", "risky:role"], retry=["unknown"], drop=["invalid", "risky"])
+    >>> mine = mv.Policy(
+    ...     "mine", send=["valid", "risky:role"], retry=["unknown"], drop=["invalid", "risky"]
+    ... )
     >>> mine.action_of("risky", "role"), mine.action_of("risky", "catch_all")
     ('send', 'drop')
     """
@@ -117,7 +123,8 @@ class Policy:
             for selector in getattr(self, action):
                 if actions.setdefault(selector, action) != action:
                     raise SettingsError(
-                        f"{selector!r} is given for {actions[selector]!r} and {action!r} of policy {self.name!r}"
+                        f"{selector!r} is given for {actions[selector]!r} and {action!r}"
+                        f" of policy {self.name!r}"
                     )
         return actions
 
@@ -169,8 +176,9 @@ def is_selector(selector: str) -> bool:
     return not colon or bool(tail)
 
 
-# From careful to permissive. Addresses for which this machine was refused (protected, sender_blocked) get no better
-# answer from the same machine later, so balanced has a person review them.
+# From careful to permissive. Addresses for which this machine was refused (protected,
+# sender_blocked) get no better answer from the same machine later, so balanced has a person review
+# them.
 POLICIES = {
     "strict": Policy(
         "strict",
@@ -251,7 +259,8 @@ def decide(
     ColumnError
         If the frame has no such column, or it has not been verified.
     SettingsError
-        If there is no such policy, or a new column would overwrite one that mailverdict did not write.
+        If there is no such policy, or a new column would overwrite one that mailverdict did not
+        write.
     InputError
         If a result column holds what `verify` never writes.
 
@@ -279,9 +288,12 @@ def read_decided(out: Any, column: Hashable | None, prefix: str | None) -> Resul
 
 
 def policy_facts(rows: Results, policy: Policy, *, has_advice: bool = True) -> dict[str, pa.Array]:
-    """The facts of each row that decide about its action; the flags that the policy names must be there.
+    """The facts of each row that decide about its action.
 
-    Without the advice about malformed cells, which takes long, it is known what is sent, but not what is reviewed.
+    The flags that the policy names must be there.
+
+    Without the advice about malformed cells, which takes long, it is known what is sent, but not
+    what is reviewed.
     """
     facts = row_facts(rows)
     for flag in reversed(FLAGS_BY_SEVERITY):
@@ -398,7 +410,7 @@ def decide_kind(kind: Alike, policy: Policy) -> Decided:
 
 
 def decide_first(kind: Alike) -> Decided | None:
-    """What comes before any policy: the suppression list, decisions, duplicates, and rows without a verdict."""
+    """What precedes any policy: suppression, decisions, duplicates, and rows without a verdict."""
     if kind.suppressed:
         return Decided("drop", "suppressed", MEANING["suppressed"])
     if kind.decision == "remove":
@@ -443,7 +455,8 @@ class Split(Generic[Frame]):
     --------
     >>> import mailverdict as mv
     >>> import pandas as pd
-    >>> out = mv.verify(pd.DataFrame({"email": ["ada@example.org", "nobody"]}), "email", validation_type="regex")
+    >>> df = pd.DataFrame({"email": ["ada@example.org", "nobody"]})
+    >>> out = mv.verify(df, "email", validation_type="regex")
     >>> mv.split(out, "email").send["email"].tolist()
     ['ada@example.org']
     """
@@ -511,7 +524,8 @@ def split(
     --------
     >>> import pandas as pd
     >>> import mailverdict as mv
-    >>> out = mv.verify(pd.DataFrame({"email": ["ada@example.org", "nobody"]}), "email", validation_type="regex")
+    >>> df = pd.DataFrame({"email": ["ada@example.org", "nobody"]})
+    >>> out = mv.verify(df, "email", validation_type="regex")
     >>> mv.split(out, "email")
     Split(send=1, review=0, retry=0, drop=1, unchecked=0)
     """

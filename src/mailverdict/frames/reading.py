@@ -1,7 +1,7 @@
 """Columns on their way to a verdict, as one table; and the answers put beside the caller's rows.
 
-`read_addresses` reads the cells of one or several columns, all rows of one and then those of the next, and repairs them.
-Its table has a row for each cell; each further step adds columns:
+`read_addresses` reads the cells of one or several columns, all rows of one and then those of the
+next, and repairs them. Its table has a row for each cell; each further step adds columns:
 
     text           clean          change     standing  |  answer  standing  |  verdict ...
     ada@firm.com   ada@firm.com   unwrapped            |  0                 |  valid
@@ -10,12 +10,15 @@ Its table has a row for each cell; each further step adds columns:
     ada@firm.com   ada@firm.com                        |  0                 |  valid
 
 - `text`: stripped and, where there is an address, repaired; empty where the cell is missing.
-- `clean`, `suggestion`, `change`, `rescued`: what was repaired; only where cells are repaired. `rescued`: the text is an
-  address only since then.
-- `wanted`: false for a row that is not to be verified where that uses a network; not there if all are.
-- `standing`: why nothing is asked about the row: missing, several, pending, known; null where there is an answer.
+- `clean`, `suggestion`, `change`, `rescued`: what was repaired; only where cells are repaired.
+  `rescued`: the text is an address only since then.
+- `wanted`: false for a row that is not to be verified where that uses a network; not there if all
+  are.
+- `standing`: why nothing is asked about the row: missing, several, pending, known; null where there
+  is an answer.
 - `local`, `domain` and the others of `SYNTAX`: the syntax check of `text`, where it was kept.
-- `answer`: the row of its answer among those of the distinct addresses that are asked (`number_answers`).
+- `answer`: the row of its answer among those of the distinct addresses that are asked
+  (`number_answers`).
 - `known`: the row of what another verifier settled.
 
 A `Reading` then joins the answers to the rows, and attaches them to the caller's frame.
@@ -68,7 +71,7 @@ STANDING_ROWS = [MISSING, PENDING, SEVERAL]  # those whose rows are the same for
 SYNTAX = ["well_formed", "local", "domain", "display", "as_written"]
 
 
-# --- the cells ------------------------------------------------------------------------------------------------------
+# --- the cells ------------------------------------------------------------------------------------
 
 
 def read_addresses(
@@ -78,10 +81,13 @@ def read_addresses(
     keep_syntax: bool = False,
     kept: Sequence[pa.RecordBatch | None] | None = None,
 ) -> pa.RecordBatch:
-    """Read columns of cells; with `clean` the address that the safe repairs find in a cell takes its place.
+    """Read columns of cells.
 
-    A cell without such an address stays as it is. `kept` has for each column what was repaired before (see
-    `ExistingResults`), or None. With `keep_syntax` the syntax is checked, and the check is kept.
+    With `clean` the address that the safe repairs find in a cell takes its place.
+
+    A cell without such an address stays as it is. `kept` has for each column what was repaired
+    before (see `ExistingResults`), or None. With `keep_syntax` the syntax is checked, and the check
+    is kept.
 
     >>> rows = read_addresses([["Ada <ada@example.org>", None], ["nobody", ""]], clean=True)
     >>> rows["text"].to_pylist(), rows["standing"].to_pylist()
@@ -175,7 +181,10 @@ def name_standing(
 
 
 def find_odd_forms(rows: pa.RecordBatch) -> pa.BooleanArray:
-    """Rows whose text is an address in a form that no service is asked about; see `accept_leniently`."""
+    """Rows whose text is an address in a form that no service is asked about.
+
+    See `accept_leniently`.
+    """
     text = rows["text"]
     may_be_odd = pc.match_substring_regex(text, MAY_BE_ODD_FORM)
     candidates = text.filter(may_be_odd)
@@ -201,17 +210,17 @@ def describe_columns(rows: pa.RecordBatch, column: ColumnChoice | None) -> list[
     return notices
 
 
-# --- what is asked --------------------------------------------------------------------------------------------------
+# --- what is asked --------------------------------------------------------------------------------
 
 
 def number_answers(
     rows: pa.RecordBatch, *, is_free: bool, known: KnownAnswers | None = None
 ) -> tuple[pa.StringArray, pa.RecordBatch]:
-    """The texts to verify, and the rows with `answer`, `known` where something is, and the rest of `standing`.
+    """The texts to verify, and the rows with `answer`, `known` and the rest of `standing`.
 
-    Without `answer` the answers are in the order of the rows. The texts of a free type are not made unique: hashing a
-    million texts takes longer than checking them. A row that is not wanted gets the answer of another row with its
-    address or mailbox, else it is pending.
+    Without `answer` the answers are in the order of the rows. The texts of a free type are not made
+    unique: hashing a million texts takes longer than checking them. A row that is not wanted gets
+    the answer of another row with its address or mailbox, else it is pending.
     """
     text, standing = rows["text"], rows["standing"]
     columns = {name: rows[name] for name in rows.schema.names}
@@ -244,19 +253,22 @@ def number_answers(
 
 
 def find_same(texts: pa.StringArray, asked: pa.StringArray) -> pa.Int32Array:
-    """The row among `asked` of the same address, else of the same mailbox; null if there is none."""
+    """The row among `asked` of the same address, else of the same mailbox, else null."""
     same = pc.index_in(address_keys(texts), value_set=asked)
     names = find_mailboxes(texts).names
     same_mailbox = pc.index_in(names, value_set=find_mailboxes(asked).names, skip_nulls=True)
     return pc.coalesce(same, same_mailbox)
 
 
-# --- the answers ----------------------------------------------------------------------------------------------------
+# --- the answers ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Columns that were read and numbered. Called with an answer for each of `asked`, it attaches the results."""
+    """Columns that were read and numbered.
+
+    Called with an answer for each of `asked`, it attaches the results.
+    """
 
     tables: Sequence[Table]  # the caller's data, with each of its columns to verify
     results: Sequence[ResultColumns]  # those of each of them
@@ -285,7 +297,7 @@ class Reading:
         return frame
 
     def syntax(self) -> pa.RecordBatch | None:
-        """The check of the texts that are asked, if it was kept and they are in the order of the rows."""
+        """The check of the texts that are asked, if it was kept and has their order."""
         if "well_formed" not in self.rows.schema.names:
             return None
         seen = self.rows.select(["text", *SYNTAX])
@@ -294,7 +306,10 @@ class Reading:
         return seen if len(seen) == len(self.asked) else None
 
     def renumbered(self, numbers: pa.Int32Array) -> Reading:
-        """The same for other answers, among which `numbers` has the row of that of each of `asked`."""
+        """The same for other answers.
+
+        `numbers` has the row among them for each of `asked`.
+        """
         if "answer" in self.rows.schema.names:
             numbers = numbers.take(self.rows["answer"])
         return replace(self, rows=with_column(self.rows, "answer", numbers))
@@ -333,7 +348,8 @@ class Reading:
     def take_answers(self, answers: pa.Table, fields: Sequence[str]) -> pa.Table:
         """The answer of each row, or the row for its standing, or what another verifier settled.
 
-        The three tables are put one below the other, and each row of `rows` takes one row of the whole.
+        The three tables are put one below the other, and each row of `rows` takes one row of the
+        whole.
         """
         validation_type = self.note["validation_type"]
         standing = standing_rows(validation_type)
@@ -361,7 +377,7 @@ def put_field(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
 
 
 def standing_rows(validation_type: str) -> pa.Table:
-    """The rows of a missing cell, of one that was not to be verified, and of one with several addresses."""
+    """The rows of a missing cell, of one that is pending, and of one with several addresses."""
     words = {  # in the order of `STANDING_ROWS`
         "status": (Status.MISSING, Status.PENDING, Status.DONE),
         "validation_type": (None, validation_type, validation_type),

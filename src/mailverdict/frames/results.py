@@ -60,11 +60,14 @@ LONGEST_KEPT = 320  # characters of a cell
 
 
 class Results:
-    """A verified column: its cells and its result columns, typed as `verify` made them also where a file made texts.
+    """A verified column: its cells and its result columns.
 
-    Each column is read when it is asked for; one that the frame does not have is null in all rows. Raises a
-    `ColumnError` if one of `names` is not there, and an `InputError` for a column with what `verify` never writes. For
-    `why` the columns of earlier releases will do. Without a column it is the only one that was verified.
+    They are typed as `verify` made them, also where a file made texts.
+
+    Each column is read when it is asked for; one that the frame does not have is null in all rows.
+    Raises a `ColumnError` if one of `names` is not there, and an `InputError` for a column with
+    what `verify` never writes. For `why` the columns of earlier releases will do. Without a column
+    it is the only one that was verified.
     """
 
     def __init__(
@@ -89,7 +92,8 @@ class Results:
                 continue
             label = label_of(self.column, self.prefix, name)
             raise ColumnError(
-                f"no column {label!r}: verify {self.column!r} first, or give the prefix that was used"
+                f"no column {label!r}: verify {self.column!r} first,"
+                " or give the prefix that was used"
             )
 
     def __len__(self) -> int:
@@ -134,7 +138,10 @@ class Results:
 
     @cached_property
     def why(self) -> pa.StringArray:
-        """Why each row has its verdict, in a word; earlier releases wrote the reason and the error code only."""
+        """Why each row has its verdict, in a word.
+
+        Earlier releases wrote the reason and the error code only.
+        """
         if "why" in self:
             # The reason counts, should somebody have changed it.
             return pc.coalesce(self["details"], self["why"])
@@ -157,7 +164,10 @@ class Results:
 
     @cached_property
     def is_malformed(self) -> Bools:
-        """Rows that are invalid since what was verified is not an address; earlier releases do not say why."""
+        """Rows that are invalid since what was verified is not an address.
+
+        Earlier releases do not say why.
+        """
         is_invalid = pc.equal(self.buckets, str(Verdict.INVALID)).fill_null(False)
         may_be_syntax = pc.equal(self.why, str(Reason.SYNTAX_ERROR)).fill_null(True)
         return to_bools(pc.and_(is_invalid, may_be_syntax))
@@ -166,7 +176,8 @@ class Results:
     def is_of_clean(self) -> Bools:
         """Rows whose verdict is about the cleaned address.
 
-        A frame may have been cleaned by `clean` and verified as it was; but a cleaned address is never malformed.
+        A frame may have been cleaned by `clean` and verified as it was; but a cleaned address is
+        never malformed.
         """
         is_cleaned = to_bools(self["clean"].is_valid())
         has_reason = to_bools(self.why.is_valid())
@@ -174,7 +185,7 @@ class Results:
 
     @cached_property
     def addresses(self) -> pa.StringArray:
-        """The cells as text, and the cleaned addresses in place of cells that were cleaned and then verified."""
+        """The cells as text; a cell that was cleaned and verified has the cleaned address."""
         if not self.is_cleaned:
             return self.texts
         return pc.if_else(pa.array(self.is_of_clean), self["clean"], self.texts)
@@ -192,7 +203,10 @@ class Results:
 
     @cached_property
     def decision(self) -> pa.StringArray:
-        """What a person decided: one of `DECISIONS`, or `WAITING`. One column alone is the user's own: null."""
+        """What a person decided: one of `DECISIONS`, or `WAITING`.
+
+        One column alone is the user's own: null.
+        """
         if "decision" not in self or "decided_address" not in self:
             return pa.nulls(len(self), pa.string())
         word = self["decision"]
@@ -202,9 +216,12 @@ class Results:
 
     @cached_property
     def advice(self) -> pa.Table:
-        """What to do with each malformed cell that holds or suggests an address: `kind` and `text`, null in other rows.
+        """What to do with each malformed cell that holds or suggests an address.
 
-        Not with a verdict on a cleaned address. What a cleaned cell without an address suggests is in its row.
+        As `kind` and `text`, which are null in other rows.
+
+        Not with a verdict on a cleaned address. What a cleaned cell without an address suggests is
+        in its row.
         """
         rows = np.flatnonzero((self.is_malformed | self.is_several) & ~self.is_of_clean)
         stripped = strip_texts(self.texts.take(pa.array(rows)).fill_null(""))
@@ -241,7 +258,7 @@ class Results:
 
 
 def advise_kept(text: str) -> tuple[str | None, str | None]:
-    """As `advise`; kept for texts of usual length, since the same cells come again in other pieces of a file."""
+    """As `advise`; kept for texts of usual length, which come again in other pieces of a file."""
     return advise_short(text) if len(text) <= LONGEST_KEPT else advise(text)
 
 
@@ -249,7 +266,10 @@ advise_short = lru_cache(1 << 15)(advise)
 
 
 def with_core(table: pa.Table, column: Hashable, prefix: str | None) -> pa.Table:
-    """The table of a verified file with nulls for the columns of the core that it lacks; without rows for all."""
+    """The table of a verified file, with nulls for columns of the core that it lacks.
+
+    Without rows: for all of them.
+    """
     for core in COLUMNS:
         label = str(label_of(column, prefix, core.name))
         if not core.in_core or label in table.column_names:
@@ -275,7 +295,7 @@ def as_words(values: pa.Array, words: Iterable[str]) -> pa.StringArray:
 
 
 def as_flags(values: pa.Array) -> pa.BooleanArray:
-    """True and false, also as text in upper or lower case; or as 1 and 0, since some databases have no truth values."""
+    """True and false, also as text in any case, or as 1 and 0 from a database."""
     if pa.types.is_boolean(values.type):
         return values
     coded = read_present(values).dictionary_encode()

@@ -1,7 +1,7 @@
 """Distinct addresses of a table that comes in pieces: which of a piece no earlier piece had.
 
-Of all but the first piece only a hash of 64 bits is kept. Among five million addresses, two have the same hash with a
-probability of one in a million; the texts would need ten times the memory.
+Of all but the first piece only a hash of 64 bits is kept. Among five million addresses, two have
+the same hash with a probability of one in a million; the texts would need ten times the memory.
 """
 
 from __future__ import annotations

@@ -83,7 +83,9 @@ def suppress(
     where: Mapping[Any, Any] | None = None,
     prefix: str | None = None,
 ) -> Any:
-    """Mark the rows that are on a list of people who must not be mailed. Uses no network, and removes no row.
+    """Mark the rows that are on a list of people who must not be mailed.
+
+    Uses no network, and removes no row.
 
     Addresses are compared by their mailbox, as in `duplicates`, so ``ada@gmail.com`` on the list
     suppresses ``A.da+shop@googlemail.com``. A domain on the list suppresses every address at it,
@@ -93,7 +95,8 @@ def suppress(
     Parameters
     ----------
     data : DataFrame, Series or list-like
-        A pandas, Polars or Arrow frame with `column`, or a Series, array or list of cells; as in `verify`.
+        A pandas, Polars or Arrow frame with `column`, or a Series, array or list of cells; as in
+        `verify`.
     column : hashable, optional
         Which column of a frame.
     against : path, Series, list-like or DataFrame, optional
@@ -234,7 +237,10 @@ class SuppressionList:
             self.remarks += map(without_options, table.final_remarks())
 
     def add(self, data: Any) -> None:
-        """Add the entries of a column alone or of a frame; of bounces those that are hard or complaints."""
+        """Add the entries of a column alone or of a frame.
+
+        Of bounces, those that are hard or complaints.
+        """
         data = read_stream(data)
         if isinstance(data, pa.RecordBatchReader):
             data = data.read_all()
@@ -323,7 +329,7 @@ class SuppressionList:
         self.add_mailboxes(pa.array(addresses, pa.string()))
 
     def notices(self) -> list[str]:
-        """What the user should know: what was read of several, and entries that suppress nothing."""
+        """What the user should know: what was read of several, and what suppresses nothing."""
         notices = [f"the suppression list: {remark}" for remark in self.remarks]
         if self.choice is not None and self.choice.others:
             notices.append(
@@ -408,7 +414,10 @@ def bounced_addresses(bounces: Any) -> pa.ChunkedArray:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a text file without comments; octets that are not text make an entry that is warned about."""
+    """The lines of a text file without comments.
+
+    Octets that are not text make an entry that is warned about.
+    """
     data = path.read_bytes()
     encoding = "utf-8-sig"
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

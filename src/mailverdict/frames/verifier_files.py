@@ -89,7 +89,10 @@ def find_results(path: Path, kind_of: KindOf) -> ResultFinder:
 
 @dataclass
 class ResultFinder:
-    """Finds the objects of a document that are results; if none is, the objects that have an address."""
+    """Finds the objects of a document that are results.
+
+    If none is, those that have an address.
+    """
 
     kind_of: KindOf
     kinds: dict[str, None] = field(default_factory=dict)  # of the results, in order

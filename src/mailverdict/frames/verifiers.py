@@ -350,7 +350,7 @@ class KnownAnswers:
 
 
 def read_known(known: Any, given: ExportOptions | None = None) -> KnownAnswers | None:
-    """The well-formed addresses that are valid or invalid by what `read_verdicts` reads; None for None.
+    """The well-formed addresses that `read_verdicts` calls valid or invalid; None for None.
 
     An address with both verdicts is open. What a run of ours settled is known from an earlier run.
     """
@@ -421,7 +421,7 @@ def read_answers(source: Any, given: ExportOptions) -> pa.Table:
 
 
 def kind_of(names: tuple[str, ...], given: ExportOptions) -> str:
-    """Whose result an object of a JSON file with these members is, and in which form; empty if none."""
+    """Whose result an object of a JSON file is, and in which form; empty if none."""
     if given.columns is not None:
         wanted = {str(label) for label in given.columns.values()}
         return ANOTHER if wanted <= set(names) else ""
@@ -486,7 +486,10 @@ def own_answers(rows: Results) -> pa.Table:
 
 @lru_cache(maxsize=1_000)
 def fitting_layouts(names: tuple[str, ...]) -> list[VerifierLayout]:
-    """The layouts that fit the names of columns and need the most of them: one, unless several fit alike."""
+    """The layouts that fit the names of columns and need the most of them.
+
+    That is one, unless several fit alike.
+    """
     plain = frozenset(map(plain_word, names))
     most = 0
     fitting: list[VerifierLayout] = []
@@ -718,7 +721,10 @@ def moments_of(cells: pa.StringArray) -> pa.TimestampArray:
 
 
 def kinds_of(rows: Results) -> pa.StringArray:
-    """The validation type of each row; null where nothing shows it. Only a mail server shows what is catch-all."""
+    """The validation type of each row; null where nothing shows it.
+
+    Only a mail server shows what is catch-all.
+    """
     noted = pa.scalar(rows.data.notes().get("validation_type"), pa.string())
     is_shown = rows["catch_all"].is_valid()
     shown = pc.if_else(is_shown, pa.scalar(str(ValidationType.SMTP)), noted)

@@ -96,11 +96,11 @@ def verify(
     ----------
     data : DataFrame, Series or list-like
         A pandas, Polars or Arrow frame with `column`; or a Series, array or list of cells. Whatever
-        else has the Arrow PyCapsule interface (a RecordBatchReader, a DuckDB relation) is read as an
-        Arrow table; a reader gives its rows once. Cells of bytes in UTF-8 are text, and any other cell is
-        read as its text: a list of texts as JSON, a number as ``str`` gives it. A list without any text
-        is ``missing``, and texts that `pandas.read_csv` reads as missing (``N/A``, ``NULL``, ``NaN``, ``None``, ...)
-        are, too.
+        else has the Arrow PyCapsule interface (a RecordBatchReader, a DuckDB relation) is read as
+        an Arrow table; a reader gives its rows once. Cells of bytes in UTF-8 are text, and any
+        other cell is read as its text: a list of texts as JSON, a number as ``str`` gives it. A
+        list without any text is ``missing``, and texts that `pandas.read_csv` reads as missing
+        (``N/A``, ``NULL``, ``NaN``, ``None``, ...) are, too.
     column : hashable or list, optional
         Which column of a frame; a tuple under MultiIndex columns. The addresses of a list of
         columns are verified together, in one run and each once; each column gets its own result
@@ -130,26 +130,25 @@ def verify(
         Find domains that cannot receive mail on this machine first, so that no quota is spent on
         them; a local backend has the settings for it.
     known : path or DataFrame, optional
-        What another verifier said, as `read_verdicts` reads or returned it, or an earlier result. An
-        address that is ``valid`` or ``invalid`` there is not asked (``valid`` in a result of ours: by at
-        least this type): its rows have that verdict, and the column `source`, which is then always
-        there, names the verifier. Whatever else it said, or if it said both, is open and is asked. Not
-        kept in the journal, and preferred to it. Malformed addresses are judged here in any case.
-        A warning says how many addresses it settles, and from when its answers are; they count
-        however old they are, unless `max_age` is given.
+        What another verifier said, as `read_verdicts` reads or returned it, or an earlier result.
+        An address that is ``valid`` or ``invalid`` there is not asked (``valid`` in a result of
+        ours: by at least this type): its rows have that verdict, and the column `source`, which is
+        then always there, names the verifier. Whatever else it said, or if it said both, is open
+        and is asked. Not kept in the journal, and preferred to it. Malformed addresses are judged
+        here in any case. A warning says how many addresses it settles, and from when its answers
+        are; they count however old they are, unless `max_age` is given.
     clean : bool, default True
         Repair each cell first, as `mailverdict.clean` does, and verify the repaired address. A cell
         that cannot be repaired is verified as it stands, but one with several addresses is not
         verified: its verdict is ``unknown`` with the reason ``several_addresses``. Adds the columns
-        `clean` (the address that was verified; NA for a cell without one) and `change`; the caller's
-        column stays as it is.
-        If `clean` is there already, from `mailverdict.clean` or an earlier call, what it holds stays:
-        the addresses in `clean`, which may have been corrected by hand, are verified as they stand, a
-        cell whose address was taken away as well, and only rows with neither are repaired. False:
-        every cell is verified as it stands.
+        `clean` (the address that was verified; NA for a cell without one) and `change`; the
+        caller's column stays as it is. If `clean` is there already, from `mailverdict.clean` or an
+        earlier call, what it holds stays: the addresses in `clean`, which may have been corrected
+        by hand, are verified as they stand, a cell whose address was taken away as well, and only
+        rows with neither are repaired. False: every cell is verified as it stands.
     columns : {"short", "core", "all"} or list of str
-        Which result columns. ``"short"``: those that a reader needs, `clean` first; of the repairs it
-        has no `change`.
+        Which result columns. ``"short"``: those that a reader needs, `clean` first; of the repairs
+        it has no `change`.
     categories : bool, default True
         False: `verdict` and `status` are text. The output of Spark's ``mapInArrow`` needs that.
     prefix : str, optional
@@ -196,8 +195,8 @@ def verify(
     Warns
     -----
     UserWarning
-        If something made the results less certain than they look, no cell of a column holds an ``@``,
-        cells hold several addresses, or repaired addresses were there already.
+        If something made the results less certain than they look, no cell of a column holds an
+        ``@``, cells hold several addresses, or repaired addresses were there already.
 
     Examples
     --------
@@ -255,7 +254,8 @@ def start(
     Returns
     -------
     Run
-        With `.progress`, `.partial()`, `.cancel()`, `.wait(timeout)`, `.result()`, `.subscribe(callback)`.
+        With `.progress`, `.partial()`, `.cancel()`, `.wait(timeout)`, `.result()`,
+        `.subscribe(callback)`.
 
     Raises
     ------
@@ -320,7 +320,7 @@ async def averify(
         warn_user(*run.notices)
 
 
-# --- a run ----------------------------------------------------------------------------------------------------------
+# --- a run ----------------------------------------------------------------------------------------
 
 
 def prepare(
@@ -330,7 +330,10 @@ def prepare(
     *,
     read: pa.RecordBatch | None = None,
 ) -> Run[Any]:
-    """Read the columns, unless they were `read` already, and set the run up; before its start it uses no network."""
+    """Read the columns, unless they were `read` already, and set the run up.
+
+    It uses no network before its start.
+    """
     options = with_known(options)
     is_free = options.is_free
     reading = read_frame(data, column, options, origin_of(options), is_free=is_free, read=read)
@@ -366,7 +369,10 @@ def collect(run: Run[Any]) -> Any:
 
 
 def describe_interrupt(run: Run[Any]) -> tuple[str, str, str]:
-    """Three lines about a run that Ctrl-C has ended: how far it came, what is kept, and how to go on."""
+    """Three lines about a run that Ctrl-C has ended.
+
+    They say how far it came, what is kept, and how to go on.
+    """
     execution = run._execution
     journal = execution.journal
     checked = f"Interrupted: {checked_text(run.progress)}."
@@ -376,7 +382,10 @@ def describe_interrupt(run: Run[Any]) -> tuple[str, str, str]:
     if execution.backend.is_free(execution.settings.validation_type):
         way = "To go on, make the same call again: it begins anew."
     elif journal is None:
-        way = 'No journal keeps the answers: the next call begins anew, unless it has journal="answers.db".'
+        way = (
+            "No journal keeps the answers: the next call begins anew,"
+            ' unless it has journal="answers.db".'
+        )
     else:
         way = f"To go on, make the same call again: the answers are kept in {journal.path}."
     return checked, rows, way
@@ -406,7 +415,10 @@ def show_progress(
 
 
 def describe_spamtraps(run: Run[Any]) -> list[str]:
-    """A notice about spamtraps that the short set does not show, since a policy drops them whatever their verdict."""
+    """A notice about spamtraps that the short set does not show.
+
+    A policy drops them whatever their verdict.
+    """
     reading: Any = run._build
     if not isinstance(reading, Reading):
         return []
@@ -436,8 +448,8 @@ def describe_origin(
 ) -> dict[str, Any]:
     """What made the answers, as it is noted beside the result columns; values that JSON has.
 
-    `lists` is the version of the lists of this machine, if its backend was used, and `answered_by` the label of the
-    backend, if it has one.
+    `lists` is the version of the lists of this machine, if its backend was used, and `answered_by`
+    the label of the backend, if it has one.
     """
     note = {
         "validation_type": str(validation_type),
@@ -472,7 +484,7 @@ def with_known(options: Options) -> Options:
     return replace(options, known=settled)
 
 
-# --- the frame ------------------------------------------------------------------------------------------------------
+# --- the frame ------------------------------------------------------------------------------------
 
 
 def read_frame(
@@ -485,10 +497,12 @@ def read_frame(
     extra: Sequence[Column] = (),
     read: pa.RecordBatch | None = None,
 ) -> Reading:
-    """Read the columns of a frame, and name the result columns of each, with `extra` ones at the end.
+    """Read the columns of a frame, and name the result columns of each.
 
-    `read` are the columns if `read_addresses` was called already. The options are those that `with_known` gave. What
-    was repaired before is found, since the user may have corrected it.
+    `extra` ones come at the end.
+
+    `read` are the columns if `read_addresses` was called already. The options are those that
+    `with_known` gave. What was repaired before is found, since the user may have corrected it.
     """
     tables = tables_of(data, column)
     results = plan_results(tables, column, options, extra, finds_kept=read is None)
