@@ -11,11 +11,18 @@ import re
 import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from ..checks.lists.mailboxes import counts_odd_dots
 from ..checks.lists.suggestions import suggest_domain
-from ..checks.syntax.address import SHORTEST_LOCAL, canonical_form, is_well_formed
+from ..checks.syntax.address import (
+    DOT_ATOM,
+    SHORTEST_LOCAL,
+    canonical_form,
+    is_well_formed,
+)
+from ..checks.syntax.faults import MAX_OCTETS
 from ..checks.syntax.lenient import ODD_DOTS, has_odd_dots_in_quotes
 from .words import AT_WORDS, DOT_WORDS, LABELS, is_label, word_set
 from .wrapped import unwrap_address
@@ -161,19 +168,28 @@ def guess_parts(local: str, domain: str) -> str | None:
     if meant is None:
         return None
     guessed = guess_local(local)
-    if guessed is None or not is_well_formed(f"{guessed}@{meant}"):
+    if guessed is None:
         return None
-    meant = suggest_domain(meant) or meant
-    if counts_odd_dots(meant) and ODD_DOTS.search(local.strip(BUT_DOTS).replace(",", ".")):
+    if meant.counts_odd_dots and ODD_DOTS.search(local.strip(BUT_DOTS).replace(",", ".")):
         return None  # the address with fewer dots is another person's
-    address = f"{guessed}@{meant}"
-    if address.isascii():  # its domain is in lower case
-        return address
-    return canonical_form(address)
+    address = f"{guessed}@{meant.name}"
+    if not meant.is_plain or not guessed.isascii():
+        return canonical_form(address) if is_well_formed(address) else None
+    if len(address) > MAX_OCTETS or not DOT_ATOM.fullmatch(guessed):
+        return None
+    return address
+
+
+class GuessedDomain(NamedTuple):
+    """A well-formed domain that was probably meant."""
+
+    name: str  # in lower case
+    is_plain: bool  # in ASCII, and no A-label
+    counts_odd_dots: bool  # for it, two dots are not one that was typed twice
 
 
 @lru_cache(maxsize=4096)  # a column has many cells with few domains
-def guess_domain(written: str) -> str | None:
+def guess_domain(written: str) -> GuessedDomain | None:
     """The domain that was probably meant; None if it is not well-formed."""
     domain = SIGN_FOR_DOT.sub(".", written.strip(AROUND_PART)).replace(",", ".")
     domain = DOTS_TWICE.sub(".", domain)
@@ -183,7 +199,9 @@ def guess_domain(written: str) -> str | None:
     domain = UNDOTTED.get(NO_LETTER.sub("", domain), domain)
     if not is_well_formed(f"{SHORTEST_LOCAL}@{domain}"):
         return None
-    return domain
+    name = suggest_domain(domain) or domain
+    is_plain = name.isascii() and "--" not in name
+    return GuessedDomain(name, is_plain, counts_odd_dots(name))
 
 
 def guess_local(written: str) -> str | None:
