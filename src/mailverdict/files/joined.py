@@ -1,4 +1,8 @@
-"""Texts joined row by row, and their octets one after the other: what writers of text files put together."""
+r"""Texts joined row by row, and their octets one after the other: how writers make text files.
+
+join("<", names, ">")     ["ada", None]    ->  ["<ada>", "<>"]
+bytes_of(rows)            ["a,1\n", "b,2\n"]  ->  b"a,1\nb,2\n"
+"""
 
 from __future__ import annotations
 
@@ -13,20 +17,22 @@ def large_offsets_of(texts: pa.LargeStringArray) -> Any:
     """The offset of each text in the buffer, which takes 64 bits, and the end of the last one."""
     if not len(texts):
         return np.zeros(1, np.int64)
-    return np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    offsets = np.frombuffer(texts.buffers()[1], np.int64)
+    return offsets[texts.offset : texts.offset + len(texts) + 1]
 
 
 def bytes_of(texts: pa.LargeStringArray) -> memoryview:
-    """The bytes of all texts, one after the other, without a copy."""
+    """The bytes of all texts, without a copy."""
     offsets = large_offsets_of(texts)
-    return memoryview(texts.buffers()[2] or b"")[offsets[0] : offsets[-1]]
+    octets = texts.buffers()[2] or b""
+    return memoryview(octets)[offsets[0] : offsets[-1]]
 
 
-def join(*parts: Any, between: str = "") -> Any:
+def join(*parts: pa.LargeStringArray | str, between: str = "") -> Any:
     """Concatenate texts row by row; a missing one is empty."""
-    texts = [part for part in parts if not isinstance(part, str)]
-    kind = texts[0].type
-    whole = []
+    columns = []
     for part in (*parts, between):
-        whole.append(pa.scalar(part, kind) if isinstance(part, str) else part)
-    return pc.binary_join_element_wise(*whole, null_handling="replace")
+        if isinstance(part, str):
+            part = pa.scalar(part, pa.large_string())  # noqa: PLW2901 - the same for all rows
+        columns.append(part)
+    return pc.binary_join_element_wise(*columns, null_handling="replace")

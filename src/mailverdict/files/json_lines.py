@@ -1,9 +1,18 @@
-"""JSON lines: one JSON object in each line, with a member for each column."""
+"""JSON lines: one JSON object in each line, with a member for each column.
+
+    {"id": 1, "email": "ada@x.org"}                   ->  columns id (int64) and email (text)
+    {"id": 2, "email": null, "tags": ["a", "b"]}      ->  and tags, as the text ["a", "b"]
+
+`JsonLinesFile` reads such a file twice: first all columns and their types, then the rows in pieces.
+`JsonLinesWriter` writes one. Lines of another file of JSON lines are copied, and only our members
+are added to them.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -29,22 +38,29 @@ Row = dict[str, Any]
 ROWS = PIECE_ROWS // 5  # of a piece: Python objects need more memory than Arrow's arrays
 PIECE_SIZE = LONGEST_LINE  # octets of the lines of a piece, and cells in it
 INT64 = range(-(2**63), 2**63)
-# The type of a column by those of its values that are not null.
-COLUMN_TYPES = (({int}, pa.int64()), ({int, float}, pa.float64()), ({bool}, pa.bool_()))
+# The type of a column by those of its values that are not null; any other mixture is text.
+COLUMN_TYPES: tuple[tuple[set[type], pa.DataType], ...] = (
+    (set(), pa.string()),
+    ({int}, pa.int64()),
+    ({int, float}, pa.float64()),
+    ({bool}, pa.bool_()),
+)
 # NaN, which programs write for a missing value, is null.
 DECODER = json.JSONDecoder(parse_constant=lambda name: None)
 # Half of a pair, as of a text that was cut within an emoji; UTF-8 does not have it.
 SURROGATE = re.compile("[\ud800-\udfff]")
+OBJECTS = re.compile(r'\s*(\[\s*)?\{\s*(\}|"(?:[^"\\]|\\.)*"\s*:)')  # how JSON of them begins
 SHOWN = 3  # lines in a remark
 MEMBER = re.compile(r'[\s,]*("(?:[^"\\]|\\.)*")\s*:\s*')  # up to its value
 
 
 class JsonLinesFile(TableFile):
-    """A file of JSON lines. It is read once more at the beginning, to find all columns and their types.
+    """A file of JSON lines.
 
-    A column of numbers, of booleans or of text has that type; one of objects and arrays has their JSON as text; any
-    other mixture is text. A member that is absent is null. Without rows the columns are unknown, and any column exists.
-    A line behind the first one that is not an object is a row without cells.
+    A column of numbers, of booleans or of text has that type; one of objects and arrays has their
+    JSON as text; any other mixture is text. A member that is absent is null. Without rows the
+    columns are unknown, and any column exists. A line behind the first one that is not an object is
+    a row without cells.
     """
 
     copied_to: ClassVar = "jsonl"
@@ -55,38 +71,43 @@ class JsonLinesFile(TableFile):
         self.unread = 0  # lines that are not an object
         self.problems: list[str] = []  # of the first of them
         self.cut = 0  # lines in whose text half of a character was replaced
-        kinds: dict[str, set[type]] = {}
-        rows = cells = 0
+        super().__init__(path, name, self.find_schema())
+        self.remarks += self.line_remarks()
+
+    def find_schema(self) -> pa.Schema:
+        """The columns of all lines; `InputError` for a file that is not of this kind."""
+        kinds: dict[str, set[type]] = defaultdict(set)
+        rows = 0
+        cells = 0
         for number, row, _ in self.rows():
             rows += 1
             cells += len(row)
-            for key, value in row.items():
-                kinds.setdefault(key, set()).add(
-                    str if type(value) is int and value not in INT64 else type(value)
-                )
-            check_columns(f"{name}, line {number}", len(kinds))
-        check_added(name, rows * len(kinds) - cells, path.stat().st_size)
+            for column, value in row.items():
+                kind = type(value)
+                if kind is int and value not in INT64:
+                    kind = str
+                kinds[column].add(kind)
+            check_columns(f"{self.name}, line {number}", len(kinds))
+        missing = rows * len(kinds) - cells
+        check_added(self.name, missing, self.path.stat().st_size)
         if rows and not kinds:
-            raise InputError(f"{name} has no columns: no line is an object with members")
+            raise InputError(f"{self.name} has no columns: no line is an object with members")
         if 2 * self.unread > rows:
-            raise InputError(f"{name}, {self.problems[0]}; most lines are not objects")
-        super().__init__(
-            path,
-            name,
-            pa.schema([field_of(key, found - {type(None)}) for key, found in kinds.items()]),
-        )
-        self.remarks += self.line_remarks()
+            raise InputError(f"{self.name}, {self.problems[0]}; most lines are not objects")
+        return pa.schema([field_of(column, types) for column, types in kinds.items()])
 
     def line_remarks(self) -> Iterator[str]:
         """What a user should know about lines that cannot be read as they are."""
         if self.unread:
-            shown = "; ".join(self.problems) + ("; ..." if self.unread > len(self.problems) else "")
+            shown = "; ".join(self.problems)
+            if self.unread > len(self.problems):
+                shown += "; ..."
             lines = count_of(self.unread, "line")
             yield f"{lines} without a JSON object, read as a row without cells: {shown}"
         if self.cut:
             yield (
-                f"in {count_of(self.cut, 'line')} half of a character is left of one that was cut, which "
-                "is read as \N{REPLACEMENT CHARACTER}"
+                f"in {count_of(self.cut, 'line')} half of a character is left of one that was cut, "
+                "which is read as \N{REPLACEMENT CHARACTER}"
             )
 
     def check_column(self, column: str) -> None:
@@ -98,15 +119,16 @@ class JsonLinesFile(TableFile):
     def rows(self) -> Iterator[tuple[int, Row, bytes]]:
         """The objects of the lines with their numbers and octets.
 
-        `InputError` for a line that is too long, and for a first or a cut last one that is not an object: then the file
-        is not of this kind, or truncated.
+        `InputError` for a line that is too long, and for a first or a cut last one that is not an
+        object: then the file is not of this kind, or truncated.
         """
         self.unread = 0
         self.cut = 0
         self.problems.clear()
         is_first = True
         with self.path.open("rb") as file:
-            for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE + 1), b""), 1):
+            lines = iter(partial(file.readline, LONGEST_LINE + 1), b"")
+            for number, line in enumerate(lines, 1):
                 where = f"{self.name}, line {number}"
                 if len(line) > LONGEST_LINE:
                     hint = conversion_hint(line) or "; leave out what is not needed, as with jq"
@@ -133,6 +155,13 @@ class JsonLinesFile(TableFile):
         self, only: Collection[str] | None = None, *, with_lines: bool = False
     ) -> Iterator[pa.Table]:
         used = self.positions(only)
+        for rows, lines in self.batches():
+            cells = {at: column_of(self.schema.field(at), rows) for at in used}
+            octets = pa.array(lines, pa.large_binary()) if with_lines else None
+            yield self.piece(cells, len(rows), octets)
+
+    def batches(self) -> Iterator[tuple[list[Row], list[bytes]]]:
+        """The objects and the lines, as many as a piece has; the last batch may be empty."""
         rows: list[Row] = []
         lines: list[bytes] = []
         size = 0
@@ -141,17 +170,11 @@ class JsonLinesFile(TableFile):
             lines.append(line)
             size += len(line) + len(self.columns)
             if len(rows) == ROWS or size > PIECE_SIZE:
-                yield self.to_table(rows, used, lines if with_lines else None)
-                rows, lines, size = [], [], 0
-        yield self.to_table(rows, used, lines if with_lines else None)
-
-    def to_table(
-        self, rows: Sequence[Row], used: Sequence[int], lines: Sequence[bytes] | None
-    ) -> pa.Table:
-        cells = {at: column_of(self.schema.field(at), rows) for at in used}
-        return self.piece(
-            cells, len(rows), None if lines is None else pa.array(lines, pa.large_binary())
-        )
+                yield rows, lines
+                rows = []
+                lines = []
+                size = 0
+        yield rows, lines
 
 
 def read_row(line: bytes) -> tuple[Row | None, str]:
@@ -163,8 +186,8 @@ def read_row(line: bytes) -> tuple[Row | None, str]:
     except (ValueError, RecursionError) as exc:
         return None, f"not valid JSON: {str(exc)[:200]}"
     if not isinstance(row, dict):
-        found = line.decode("utf-8-sig").strip()
-        return None, f"not a JSON object, but {found:.40}"
+        text = line.decode("utf-8-sig").strip()
+        return None, f"not a JSON object, but {text:.40}"
     return row, ""
 
 
@@ -182,38 +205,41 @@ def without_surrogates(value: Any) -> Any:
 def column_of(field: pa.Field, rows: Sequence[Row]) -> pa.Array:
     cells = [row.get(field.name) for row in rows]
     if pa.types.is_string(field.type):
-        cells = [cell if cell is None or isinstance(cell, str) else dump(cell) for cell in cells]
-    elif pa.types.is_floating(field.type):  # Arrow refuses an integer that is not exact as a float
-        cells = [cell if cell is None else float(cell) for cell in cells]
+        for row, cell in enumerate(cells):
+            if cell is not None and not isinstance(cell, str):
+                cells[row] = dump(cell)
+    elif pa.types.is_floating(field.type):
+        # Arrow refuses an integer that is not exact as a float.
+        cells = [None if cell is None else float(cell) for cell in cells]
     return pa.array(cells, field.type)
 
 
 def conversion_hint(line: bytes) -> str:
     """How to make JSON lines of an object over several lines; empty for any other line."""
-    is_open = line.decode("utf-8-sig", "replace").strip() == "{"
-    return "; each line must be an object: convert the file, as with jq -c ." if is_open else ""
+    if line.decode("utf-8-sig", "replace").strip() != "{":
+        return ""
+    return "; each line must be an object: convert the file, as with jq -c ."
 
 
-def field_of(name: str, found: set[type]) -> pa.Field:
+def field_of(column: str, kinds: set[type]) -> pa.Field:
     """The field of a column by the types of its values."""
-    kind = next((each for types, each in COLUMN_TYPES if found and found <= types), pa.string())
-    return pa.field(
-        name, kind, metadata=JSON_MARK if found and found <= {dict, list} else CELL_MARK
-    )
+    filled = kinds - {type(None)}
+    for types, arrow_type in COLUMN_TYPES:
+        if filled <= types:
+            return pa.field(column, arrow_type, metadata=CELL_MARK)
+    mark = JSON_MARK if filled <= {dict, list} else CELL_MARK
+    return pa.field(column, pa.string(), metadata=mark)
 
 
 def is_json(path: Path) -> bool:
-    """Whether a file begins as JSON of objects does, in lines of their own, in an array, or over several lines."""
+    """Whether a file begins as JSON of objects does, whether in lines, in an array or in several."""
     with path.open("rb") as file:
         start = file.read(1 << 12).decode("utf-8-sig", "replace")
-    return re.match(r'\s*(\[\s*)?\{\s*(\}|"(?:[^"\\]|\\.)*"\s*:)', start) is not None
+    return OBJECTS.match(start) is not None
 
 
 class JsonLinesWriter:
-    """An object for each row, in UTF-8; times are text as ISO 8601, and what is missing is null.
-
-    Lines of another such file are copied: only our members are added at their end, or take the place of earlier ones.
-    """
+    """An object for each row, in UTF-8; times are text as ISO 8601, and what is missing is null."""
 
     remarks: Sequence[str] = ()
 
@@ -221,48 +247,65 @@ class JsonLinesWriter:
         self.file = file  # which the caller closes
 
     def write(self, piece: pa.Table) -> None:
+        """Append rows.
+
+        In the lines of another such file our members are added at the end, or take the place of
+        earlier ones.
+        """
         check_members(piece.column_names)
-        own = piece.schema.get_field_index(LINE)
-        lines = [b"{}\n"] * len(piece) if own < 0 else piece.column(own).to_pylist()
-        made = [
-            at
-            for at, field in enumerate(piece.schema)
-            if own < 0 or field.metadata not in (CELL_MARK, JSON_MARK)
-        ]
-        names = [piece.column_names[at] for at in made]
+        line_at = piece.schema.get_field_index(LINE)
+        lines = [b"{}\n"] * len(piece)
+        if line_at >= 0:
+            lines = piece.column(line_at).to_pylist()
+        names = []
+        columns = []
+        may_replace = False
+        for at, field in enumerate(piece.schema):
+            if line_at >= 0 and field.metadata in (CELL_MARK, JSON_MARK):
+                continue  # the line has it
+            names.append(field.name)
+            columns.append(cells_of(field, piece.column(at)))
+            may_replace = may_replace or at < line_at
         labels = {name: f"{dump(name)}: " for name in names}
-        for line, *cells in zip(
-            lines, *(cells_of(piece.schema.field(at), piece.column(at)) for at in made), strict=True
-        ):
+        for line, *cells in zip(lines, *columns, strict=True):
             members = dict(zip(names, cells, strict=True))
-            kept = replace_members(line, members) if made and made[0] < own else line
-            end = kept.rindex(b"}")
-            comma = ", " if members and not kept[:end].rstrip().endswith(b"{") else ""
+            if may_replace:
+                line = replace_members(line, members)  # noqa: PLW2901
+            end = line.rindex(b"}")
             added = ", ".join([labels[name] + cell for name, cell in members.items()])
-            self.file.write(b"".join([kept[:end], (comma + added).encode(), kept[end:]]))
+            if members and not line[:end].rstrip().endswith(b"{"):
+                added = ", " + added
+            self.file.write(b"".join([line[:end], added.encode(), line[end:]]))
 
 
 def replace_members(line: bytes, members: dict[str, str]) -> bytes:
-    """The line of an object with other values of some members; those that it does not have stay in `members`."""
+    """The line of an object with other values of some members.
+
+    Those that it does not have stay in `members`.
+    """
     text = line.decode()
-    parts, done, at = [], 0, text.index("{") + 1
-    while name := MEMBER.match(text, at):
-        at = DECODER.raw_decode(text, name.end())[1]
+    parts = []
+    done = 0
+    place = text.index("{") + 1
+    while name := MEMBER.match(text, place):
+        _, place = DECODER.raw_decode(text, name.end())
         value = members.pop(json.loads(name[1]), None)
         if value is not None:
-            parts += [text[done : name.end()], value]
-            done = at
-    return "".join([*parts, text[done:]]).encode()
+            parts.append(text[done : name.end()])
+            parts.append(value)
+            done = place
+    parts.append(text[done:])
+    return "".join(parts).encode()
 
 
 def check_members(columns: Sequence[str]) -> None:
     """Raise `InputError` if a name occurs twice."""
-    if len(set(columns)) < len(columns):
-        name = next(name for name in columns if columns.count(name) > 1)
-        raise InputError(
-            f"{columns.count(name)} columns are named {name!r}, which an object of JSON cannot have; "
-            "rename them, or write CSV or Parquet"
-        )
+    for name, count in Counter(columns).items():
+        if count > 1:
+            raise InputError(
+                f"{count} columns are named {name!r}, which an object of JSON cannot have; "
+                "rename them, or write CSV or Parquet"
+            )
 
 
 def cells_of(field: pa.Field, column: pa.ChunkedArray) -> Iterator[str]:
@@ -272,7 +315,7 @@ def cells_of(field: pa.Field, column: pa.ChunkedArray) -> Iterator[str]:
     if pa.types.is_dictionary(field.type):
         column = column.cast(field.type.value_type)
     cells = column.to_pylist()
-    # Few values in most of our columns.
     if pa.types.is_string(column.type) or pa.types.is_boolean(column.type):
-        return map({cell: dump(cell) for cell in set(cells)}.__getitem__, cells)
+        texts = {cell: dump(cell) for cell in set(cells)}  # few in most of our columns
+        return map(texts.__getitem__, cells)
     return (dump(json_value(cell)) for cell in cells)

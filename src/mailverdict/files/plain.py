@@ -1,4 +1,12 @@
-"""Values of Arrow's types as text files have them: plain columns, JSON, ISO 8601."""
+r"""Values of Arrow's types as text files have them.
+
+`to_plain` is for columns and `json_value` for single values:
+
+    times                   ISO 8601                      2026-01-02, P1DT0H0M5S
+    objects and lists       JSON                          {"city": "Köln"}
+    octets                  text, else in hexadecimal     ada, \xff00
+    numbers JSON has not    null (only in JSON)           NaN -> null
+"""
 
 from __future__ import annotations
 
@@ -12,9 +20,17 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+WITHOUT_TEXT = (
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_binary_view,
+    pa.types.is_fixed_size_binary,
+    pa.types.is_duration,  # Arrow writes a number without its unit
+)
+
 
 def to_plain(column: Any) -> Any:
-    """Every text type as string, and what a text file cannot contain as text; the rest unchanged.
+    """Every text type as string, what a text file cannot contain as text; the rest unchanged.
 
     >>> to_plain(pa.array([{"city": "Köln"}, None])).to_pylist()
     ['{"city": "Köln"}', None]
@@ -32,23 +48,19 @@ def to_plain(column: Any) -> Any:
         return column.cast(pa.string())
     if pa.types.is_nested(kind) or pa.types.is_interval(kind):
         return as_texts(column, lambda value: dump(json_value(value)))
-    return as_texts(column, text_of) if any(is_kind(kind) for is_kind in WITHOUT_TEXT) else column
+    if any(is_kind(kind) for is_kind in WITHOUT_TEXT):
+        return as_texts(column, text_of)
+    return column
 
 
 def as_texts(column: Any, convert: Callable[[Any], str]) -> Any:
-    texts = pa.array(
-        [None if value is None else convert(value) for value in column.to_pylist()], pa.string()
-    )
-    return pa.chunked_array([texts]) if isinstance(column, pa.ChunkedArray) else texts
-
-
-WITHOUT_TEXT = (
-    pa.types.is_binary,
-    pa.types.is_large_binary,
-    pa.types.is_binary_view,
-    pa.types.is_fixed_size_binary,
-    pa.types.is_duration,  # Arrow writes a number without its unit
-)
+    texts: list[str | None] = []
+    for value in column.to_pylist():
+        texts.append(None if value is None else convert(value))
+    array = pa.array(texts, pa.string())
+    if isinstance(column, pa.ChunkedArray):
+        return pa.chunked_array([array])
+    return array
 
 
 def dump(value: Any) -> str:
@@ -56,22 +68,26 @@ def dump(value: Any) -> str:
 
 
 def json_value(value: Any) -> Any:
-    """A value of Arrow as JSON has it: times are text as ISO 8601, and numbers that JSON does not have are null.
+    """A value of Arrow as JSON has it.
 
-    >>> json_value({"at": datetime.date(2026, 1, 2), "shares": [0.5, math.nan], "took": datetime.timedelta(seconds=90)})
-    {'at': '2026-01-02', 'shares': [0.5, None], 'took': 'P0DT0H1M30S'}
+    >>> json_value({"at": datetime.date(2026, 1, 2), "shares": [0.5, math.nan]})
+    {'at': '2026-01-02', 'shares': [0.5, None]}
+    >>> json_value({"took": datetime.timedelta(seconds=90)})
+    {'took': 'P0DT0H1M30S'}
     """
-    if isinstance(value, dict):
-        return {str(name): json_value(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):  # a pair of a map is a tuple
-        return [json_value(each) for each in value]
+    if value is None or isinstance(value, str | int):
+        return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, str | int) else text_of(value)
+    if isinstance(value, dict):
+        return {str(name): json_value(member) for name, member in value.items()}
+    if isinstance(value, list | tuple):  # a pair of a map is a tuple
+        return [json_value(item) for item in value]
+    return text_of(value)
 
 
 def text_of(value: Any) -> str:
-    """A value that neither JSON nor a text file has: times as ISO 8601, octets as text or in hexadecimal.
+    """A value that neither JSON nor a text file has.
 
     >>> text_of(datetime.timedelta(days=1, seconds=5)), text_of(b"ada")
     ('P1DT0H0M5S', 'ada')
@@ -83,4 +99,6 @@ def text_of(value: Any) -> str:
             return f"\\x{value.hex()}"  # as PostgreSQL
     if isinstance(value, datetime.timedelta):
         return str(pd.Timedelta(value).isoformat())
-    return str(value.isoformat() if hasattr(value, "isoformat") else value)
+    if hasattr(value, "isoformat"):
+        return str(value.isoformat())
+    return str(value)

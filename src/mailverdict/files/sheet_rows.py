@@ -30,6 +30,7 @@ LITERAL = re.compile(r"(_x[0-9a-fA-F]{4}_)")
 CONTROL = re.compile("([\x00-\x08\x0b-\x1f\ufffe\uffff])")
 TO_ESCAPE = r"_x[0-9a-fA-F]{4}_|[\x00-\x08\x0b-\x1f\x{fffe}\x{ffff}]"
 AROUND_BLANKS = r"^\s|\s$|\n"  # texts whose blanks a reader would drop
+ENTITIES = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"))
 
 
 @cache
@@ -41,55 +42,56 @@ def row_sheet_class() -> Any:
         """A worksheet of a workbook with `constant_memory`, whose rows are written as they come."""
 
         def append_rows(self, first: int, columns: Sequence[Any]) -> bool:
-            """Append rows from a row on, by their columns; False for what has to go cell by cell."""
+            """Append rows from a row on, by their columns; False: they have to go cell by cell."""
             if not columns or not len(columns[0]):
                 return False
-            cells = []
-            for at, column in enumerate(columns):
-                made = cells_of(column, at, first)
-                if made is None:
+            row_cells = []
+            for position, column in enumerate(columns):
+                cells = cells_of(column, position, first)
+                if cells is None:
                     return False
-                cells.append(made)
+                row_cells.append(cells)
             last = first + len(columns[0]) - 1
             self._check_dimensions(first, 0)
             self._check_dimensions(last, len(columns) - 1)
             self._write_single_row(last + 1)  # what was written cell by cell before
-            self.fh.write(join_rows(cells, first))
+            numbers = row_numbers(first, len(columns[0]))
+            rows = join('<row r="', numbers, '">', *row_cells, "</row>")
+            self.fh.write(str(bytes_of(rows), "utf-8"))
             return True
 
     return RowSheet
 
 
-def join_rows(cells: Sequence[pa.Array], first: int) -> str:
-    """The XML of rows."""
-    numbers = row_numbers(first, len(cells[0]))
-    rows = join('<row r="', numbers, '">', *cells, "</row>")
-    return bytes(bytes_of(rows)).decode()
-
-
-def cells_of(column: Any, at: int, first: int) -> pa.Array | None:
+def cells_of(column: Any, position: int, first: int) -> pa.Array | None:
     """The XML of each cell of a column; None where it has to be written cell by cell."""
     values = one_array(column)
     kind = values.type
     if pa.types.is_null(kind):
         return pa.nulls(len(values), pa.large_string())
     if pa.types.is_string(kind):
-        return text_cells(values.cast(pa.large_string()), at, first)
+        return text_cells(values.cast(pa.large_string()), position, first)
     if pa.types.is_boolean(kind):
-        figures = pc.if_else(values, "1", "0").cast(pa.large_string())
-        return tagged(at, first, '" t="b"><v>', figures, "</v></c>")
-    if pa.types.is_integer(kind):
-        sizes = pc.abs(values.cast(pa.float64(), safe=False))
-        largest = pc.max(sizes).as_py()
-        if largest is not None and largest >= MOST_EXACT:
-            return None
-        return tagged(at, first, '"><v>', values.cast(pa.large_string()), "</v></c>")
-    if pa.types.is_float64(kind) and pc.all(pc.is_finite(values)).as_py() is not False:
-        return tagged(at, first, '"><v>', values.cast(pa.large_string()), "</v></c>")
+        digits = pc.if_else(values, "1", "0").cast(pa.large_string())
+        return tagged(position, first, '" t="b"><v>', digits, "</v></c>")
+    if are_exact(values):
+        digits = values.cast(pa.large_string())
+        return tagged(position, first, '"><v>', digits, "</v></c>")
     return None
 
 
-def text_cells(texts: pa.LargeStringArray, at: int, first: int) -> pa.Array | None:
+def are_exact(values: pa.Array) -> bool:
+    """Whether all values are numbers that a workbook, whose numbers are doubles, has as they are."""
+    if pa.types.is_integer(values.type):
+        sizes = pc.abs(values.cast(pa.float64(), safe=False))
+        largest = pc.max(sizes).as_py()
+        return largest is None or bool(largest < MOST_EXACT)
+    if pa.types.is_float64(values.type):
+        return pc.all(pc.is_finite(values)).as_py() is not False
+    return False
+
+
+def text_cells(texts: pa.LargeStringArray, position: int, first: int) -> pa.Array | None:
     """The XML of cells of text; an empty one is none."""
     longest = pc.max(pc.utf8_length(texts)).as_py()
     if longest is not None and longest > LONGEST_TEXT:
@@ -98,12 +100,12 @@ def text_cells(texts: pa.LargeStringArray, at: int, first: int) -> pa.Array | No
     if has_control.true_count:
         escaped = [escape_control(text) for text in texts.filter(has_control).to_pylist()]
         texts = pc.replace_with_mask(texts, has_control, pa.array(escaped, pa.large_string()))
-    around = pc.match_substring_regex(texts, AROUND_BLANKS).fill_null(False)
-    space = ' xml:space="preserve"' if around.true_count else ""
-    for sign, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
+    has_blanks = pc.match_substring_regex(texts, AROUND_BLANKS).fill_null(False)
+    space = ' xml:space="preserve"' if has_blanks.true_count else ""
+    for sign, entity in ENTITIES:
         texts = pc.replace_substring(texts, sign, entity)
     texts = pc.if_else(pc.equal(texts, ""), None, texts)
-    return tagged(at, first, f'" t="inlineStr"><is><t{space}>', texts, "</t></is></c>")
+    return tagged(position, first, f'" t="inlineStr"><is><t{space}>', texts, "</t></is></c>")
 
 
 def escape_control(text: str) -> str:
@@ -113,18 +115,20 @@ def escape_control(text: str) -> str:
     'a_x0001__x005F_x0041_'
     """
     literal = LITERAL.sub(r"_x005F\1", text)
-    return CONTROL.sub(lambda found: f"_x{ord(found[1]):04X}_", literal)
+    return CONTROL.sub(lambda match: f"_x{ord(match[1]):04X}_", literal)
 
 
-def tagged(at: int, first: int, before: str, values: pa.LargeStringArray, after: str) -> Any:
+def tagged(position: int, first: int, before: str, values: pa.LargeStringArray, after: str) -> Any:
     """The cells of a column with their references; a null is no cell."""
     from xlsxwriter.utility import xl_col_to_name  # noqa: PLC0415 - an extra
 
-    name = xl_col_to_name(at)
-    cells = join(f'<c r="{name}', row_numbers(first, len(values)), before, values, after)
+    letters = xl_col_to_name(position)
+    numbers = row_numbers(first, len(values))
+    cells = join(f'<c r="{letters}', numbers, before, values, after)
     return pc.if_else(values.is_valid(), cells, None)
 
 
 def row_numbers(first: int, count: int) -> pa.LargeStringArray:
     """The numbers of rows as a workbook counts them, from 1."""
-    return pa.array(np.arange(first + 1, first + count + 1)).cast(pa.large_string())
+    numbers = np.arange(first + 1, first + count + 1)
+    return pa.array(numbers).cast(pa.large_string())
