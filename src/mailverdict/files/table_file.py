@@ -1,4 +1,15 @@
-"""The base class of opened table files: what was found out about the file, and its rows in pieces of bounded size."""
+"""An opened table file: what was found out about it, and its rows in pieces of bounded size.
+
+The readers of each kind of file are subclasses of `TableFile`, which override `read`:
+
+    with open_table("people.csv") as file:
+        file.columns                  ("id", "email")
+        file.remarks                  ["encoding: cp1252, guessed by its letters ..."]
+        for piece in file.pieces():   Arrow tables of at most 250,000 rows
+
+A text file can give its rows as they stand, too, as the column `LINE` behind its own: a writer of
+the same kind copies them. `CELL_MARK` is on the columns that are as they were read.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +36,14 @@ CELL_MARK = {b"mailverdict": b"cell"}  # metadata of a column that is still as i
 JSON_MARK = {b"mailverdict": b"json"}  # of such a column whose text is JSON
 LINE_FIELD = pa.field(LINE, pa.large_binary(), metadata=CELL_MARK)
 
-# What a table file may have at most, in any kind of file, and in octets in text files. A file beyond that is damaged,
-# read with a wrong delimiter, or made to use up time and memory.
+# What a table file may have at most, in any kind of file, and in octets in text files. A file beyond
+# that is damaged, read with a wrong delimiter, or made to use up time and memory.
 MAX_COLUMNS = 16_384  # as many as a sheet of a spreadsheet
 LONGEST_LINE = 8 << 20
 LONGEST_CELL = 4 << 20
 LONGEST_HEADER = 2 << 20  # 128 for each column
-# Empty cells that are added to rows with too few, for each octet of the file. A few octets cannot become gigabytes.
+# Empty cells that are added to rows with too few, for each octet of the file. A few octets cannot
+# become gigabytes.
 MAX_ADDED = 16
 ALWAYS_ADDED = 16 << 20  # added cells for which that does not count
 # Advice about options of the command line in a remark.
@@ -49,9 +61,8 @@ class ReadOptions:
     sheet: str | None = None  # of a workbook; None: the first with addresses
     has_header: bool | None = None
     likely_delimiter: str = ""  # CSV: by the ending of the name
-    is_strict: bool = (
-        False  # refuse a CSV with rows of a wrong length or bytes that are not in its encoding
-    )
+    # Refuse a CSV with rows of a wrong length or bytes that are not in its encoding.
+    is_strict: bool = False
 
 
 UNSPECIFIED = ReadOptions()
@@ -62,11 +73,11 @@ class FileFormat:
     """What a writer needs to know about a file to write one like it."""
 
     encoding: str | None = None  # CSV
-    text_encoding: str | None = (
-        None  # CSV: of the octets that are read, which may be a copy in UTF-8
-    )
+    # CSV: of the octets that are read, which may be a copy in UTF-8.
+    text_encoding: str | None = None
     delimiter: str = ","  # CSV
-    head: bytes = b""  # CSV: what is before the first row: a byte order mark, a title, the header; in the text encoding
+    # CSV: what is before the first row: a byte order mark, a title, the header; in the text encoding.
+    head: bytes = b""
     sheet: str | None = None  # XLSX
     title: Sequence[Sequence[Any]] = ()  # XLSX: the rows before the header
 
@@ -81,8 +92,8 @@ def without_options(remark: str, instead: Mapping[str, str] | None = None) -> st
     "only sheet 'A' is read; save it"
     """
 
-    def advice(found: re.Match[str]) -> str:
-        other = (instead or {}).get(found[1])
+    def advice(match: re.Match[str]) -> str:
+        other = (instead or {}).get(match[1])
         return f"; {other}" if other else ""
 
     return OPTION_ADVICE.sub(advice, remark)
@@ -94,19 +105,18 @@ class TableFile(ABC):
     Use it in a ``with`` statement, so that a temporary copy that it is read from is deleted.
     """
 
-    copied_to: ClassVar[str] = (
-        ""  # the kind of file to which its rows are copied as they are, with the column `LINE`
-    )
+    # The kind of file to which its rows are copied as they are, with the column `LINE`.
+    copied_to: ClassVar[str] = ""
 
     def __init__(
-        self, path: Path, name: str, schema: pa.Schema, found: FileFormat = UNKNOWN
+        self, path: Path, name: str, schema: pa.Schema, file_format: FileFormat = UNKNOWN
     ) -> None:
         check_columns(name, len(schema))
         self.path = path
         self.name = name  # in messages; the path of standard input is that of a temporary copy
         self.schema = schema
         self.columns = tuple(schema.names)  # as in the header, including duplicates
-        self.format = found
+        self.format = file_format
         self.has_header = True
         self.sheets: Sequence[str] = ()  # XLSX: the names of all sheets
         self.formulas = 0  # XLSX: formulas of all sheets whose values are not in the file
@@ -129,17 +139,14 @@ class TableFile(ABC):
     def check_column(self, column: str) -> None:
         """Raise `ColumnError` unless the column exists exactly once.
 
-        One of several columns with the same name can be given by its position, as ``column_3``. That is its name then.
+        One of several columns with the same name can be given by its position, as ``column_3``.
+        That is its name then.
         """
-        positions = {numbered(at): at for at in range(len(self.columns))}
-        at = positions.get(column)
-        if (
-            column not in self.columns
-            and at is not None
-            and self.columns.count(self.columns[at]) > 1
-        ):
-            self.schema = self.schema.set(at, self.schema.field(at).with_name(column))
-            self.columns = tuple(self.schema.names)
+        if column not in self.columns:
+            for at, name in enumerate(self.columns):
+                if numbered(at) == column and self.columns.count(name) > 1:
+                    self.schema = self.schema.set(at, self.schema.field(at).with_name(column))
+                    self.columns = tuple(self.schema.names)
         try:
             check_column(column, self.columns)
         except ColumnError as exc:
@@ -148,9 +155,10 @@ class TableFile(ABC):
     def pieces(
         self, only: Collection[str] | None = None, *, with_lines: bool = False
     ) -> Iterator[pa.Table]:
-        """Yield the rows in pieces, at least one; raise `InputError` where the file is truncated or malformed.
+        """Yield the rows in pieces, at least one.
 
-        Cells of columns that are not in `only` may be null. CSV and JSON lines can add the column `LINE`.
+        Cells of columns that are not in `only` may be null. CSV and JSON lines can add the column
+        `LINE`. Raises `InputError` where the file is truncated or malformed.
         """
         has_rows = False
         try:
@@ -161,7 +169,8 @@ class TableFile(ABC):
         except (pa.ArrowException, OSError, UnicodeError) as exc:
             raise InputError(f"{self.name}: {first_line(exc)}") from exc
         if not has_rows:
-            yield (self.schema.append(LINE_FIELD) if with_lines else self.schema).empty_table()
+            schema = self.schema.append(LINE_FIELD) if with_lines else self.schema
+            yield schema.empty_table()
 
     def final_remarks(self) -> list[str]:
         """Remarks for the user after all rows were read."""
@@ -180,13 +189,16 @@ class TableFile(ABC):
     def piece(
         self, cells: Mapping[int, pa.Array], rows: int, lines: pa.Array | None = None
     ) -> pa.Table:
-        """A piece with all columns of the file; those that were not read are null, which costs nothing."""
-        unused = pa.nulls(rows)
-        arrays = [cells.get(at, unused) for at in range(len(self.columns))]
-        fields = [
-            field if at in cells else field.with_type(pa.null())
-            for at, field in enumerate(self.schema)
-        ]
+        """A piece with all columns of the file, by the cells of those that were read.
+
+        The others are null, which costs nothing.
+        """
+        unread = pa.nulls(rows)
+        arrays = []
+        fields = []
+        for at, field in enumerate(self.schema):
+            arrays.append(cells.get(at, unread))
+            fields.append(field if at in cells else field.with_type(pa.null()))
         if lines is not None:
             arrays.append(lines)
             fields.append(LINE_FIELD)
@@ -194,7 +206,10 @@ class TableFile(ABC):
 
 
 def check_columns(where: str, count: int, advice: str = "leave out some") -> None:
-    """Raise `InputError` for a table or row with too many columns; there may be more than were counted."""
+    """Raise `InputError` for a table or row with too many columns.
+
+    There may be more than were counted.
+    """
     if count > MAX_COLUMNS:
         raise InputError(
             f"{where}: {count:,} columns or more; {MAX_COLUMNS:,} are read at most: {advice}"
@@ -202,11 +217,12 @@ def check_columns(where: str, count: int, advice: str = "leave out some") -> Non
 
 
 def check_added(where: str, count: int, size: int) -> None:
-    """Raise `InputError` if more empty cells would be added than a file of this many octets can need."""
+    """Raise `InputError` for more empty cells to add than a file of this many octets can need."""
     if count > max(ALWAYS_ADDED, MAX_ADDED * size):
         raise InputError(
-            f"{where}: rows have far fewer cells than the table has columns, so that {count:,} empty cells would be "
-            f"added to {size:,} bytes; leave out columns, or write the empty cells"
+            f"{where}: rows have far fewer cells than the table has columns, so that {count:,} "
+            f"empty cells would be added to {size:,} bytes; leave out columns, or write the empty "
+            "cells"
         )
 
 
@@ -236,5 +252,11 @@ def open_temporary(path: Path, opener: Callable[[Path], Opened]) -> Opened:
 
 
 def first_line(exc: BaseException) -> str:
-    said = exc.strerror if isinstance(exc, OSError) and exc.filename is not None else str(exc)
-    return ((said or "").strip().splitlines() or [type(exc).__name__])[0][:300]
+    """What a library says of an error, in one line; its type if it says nothing."""
+    message = str(exc)
+    if isinstance(exc, OSError) and exc.filename is not None:
+        message = exc.strerror or ""
+    lines = message.strip().splitlines()
+    if not lines:
+        return type(exc).__name__
+    return lines[0][:300]

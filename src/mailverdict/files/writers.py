@@ -1,7 +1,12 @@
-"""Write table files: CSV, TSV, Parquet, Arrow, JSON lines and XLSX.
+r"""Write table files: CSV, TSV, Parquet, Arrow, JSON lines and XLSX.
 
-`create_table` yields a writer for the kind of file. The CSV writer joins whole columns with Arrow instead of formatting
-cells one by one: a file of millions of rows takes longer to write than to verify by `regex` otherwise.
+`create_table` yields a writer for the kind of file. That of CSV is here. It joins whole columns
+with Arrow instead of formatting cells one by one: a file of millions of rows takes longer to write
+than to verify by `regex` otherwise.
+
+Rows of another CSV come as their octets in the column `LINE`, and our cells go behind them:
+
+    b'1;"Lovelace, Ada";ada@x.org\r\n'  and  valid  ->  b'1;"Lovelace, Ada";ada@x.org;valid\r\n'
 """
 
 from __future__ import annotations
@@ -38,7 +43,8 @@ from .workbook import ActionSheets, XlsxTableWriter, check_replaced, check_room
 STDOUT = STDIN
 READ_ONLY = (".xlsm", ".xlsb", ".xls", ".ods", ".vcf")  # the first needs a macro in it
 WRITABLE = {ending: kind for ending, kind in KINDS.items() if ending not in READ_ONLY}
-# A spreadsheet reads a cell that starts like this as a formula; numbers, also of telephones, are harmless.
+# A spreadsheet reads a cell that starts like this as a formula; numbers, also of telephones, are
+# harmless.
 FORMULA = r"^[=+\-@\t\r]"
 HARMLESS = r"^[+\-]?([0-9 ().,/\-]*[0-9][0-9 ().,/\-]*([eE][+\-]?[0-9]+)?|(?i:inf|infinity|nan))$"
 CSV_ROWS = 65_536  # lines made at once: bounds memory
@@ -55,26 +61,28 @@ def create_table(
     like: FileFormat = UNKNOWN,
     by_action: ActionSheets | None = None,
 ) -> Iterator[TableWriter]:
-    """Yield a writer for a table file that appears complete at the end, or not at all after an exception.
+    """Yield a writer for a table file that appears complete at the end, or not after an exception.
 
-    Its method `write` appends a piece; `remarks` says what the kind of file cannot hold.
-    The ending of the name decides the kind; ``"-"`` is CSV on standard output. `columns` are those that are known
-    before the first piece, so that a kind that cannot have them is refused at once. `choose` is called at the end and
-    may name another file to replace. `like` is the format of the file that the rows are from: a CSV gets its delimiter
-    and byte order mark, and copies the own cells of rows with the column `LINE`; a workbook gets the name of its sheet
-    and its title. In the columns of a CSV for which `is_escaped` is true, text that a spreadsheet would run gets an
-    apostrophe before it; a workbook's cells are typed. With `by_action` a workbook also gets a summary and a sheet for
-    each action.
+    Its method `write` appends a piece; `remarks` says what the kind of file cannot hold. The ending
+    of the name decides the kind; ``"-"`` is CSV on standard output. `columns` are those that are
+    known before the first piece, so that a kind that cannot have them is refused at once. `choose`
+    is called at the end and may name another file to replace.
+
+    `like` is the format of the file that the rows are from: a CSV gets its delimiter and byte order
+    mark, and copies the own cells of rows with the column `LINE`; a workbook gets the name of its
+    sheet and its title. In the columns of a CSV for which `is_escaped` is true, text that a
+    spreadsheet would run gets an apostrophe before it; a workbook's cells are typed. With
+    `by_action` a workbook also gets a summary and a sheet for each action.
+
     Raises `InputError` if the file cannot be created.
     """
     target = user_path(path)
     is_stdout = str(path) == STDOUT
     kind = "csv" if is_stdout else check_target(target)
+    place = to_stdout() if is_stdout else atomic_write(target, choose=choose)
     with ExitStack() as stack:
         try:
-            temporary = stack.enter_context(
-                to_stdout() if is_stdout else atomic_write(target, choose=choose)
-            )
+            temporary = stack.enter_context(place)
         except OSError as exc:
             raise InputError(f"{target} cannot be written: {exc.strerror}") from exc
         writer: TableWriter
@@ -89,16 +97,16 @@ def create_table(
             writer = stack.enter_context(closing(XlsxTableWriter(temporary, like, by_action)))
         else:
             file = stack.enter_context(open_for_writing(temporary, target))
-            writer = CsvTableWriter(
-                file, "\t" if kind == "tsv" else like.delimiter, like, is_escaped
-            )
+            delimiter = "\t" if kind == "tsv" else like.delimiter
+            writer = CsvTableWriter(file, delimiter, like, is_escaped)
         yield writer
 
 
 def check_target(path: Path) -> str:
     """The kind of table to write, by the ending of the name."""
     is_packed = path.suffix.lower() in COMPRESSIONS
-    kind = WRITABLE.get(Path(path.stem).suffix.lower() if is_packed else path.suffix.lower())
+    table = Path(path.stem) if is_packed else path
+    kind = WRITABLE.get(table.suffix.lower())
     if path.is_dir():
         raise InputError(f"{path} is a directory; name a file to write")
     if kind is None and is_device(path):
@@ -114,7 +122,7 @@ def check_target(path: Path) -> str:
         )
     if is_packed and kind in ("parquet", "arrow", "xlsx"):
         raise InputError(
-            f"{path}: a {Path(path.stem).suffix} file is compressed already; leave out {path.suffix}"
+            f"{path}: a {table.suffix} file is compressed already; leave out {path.suffix}"
         )
     if not path.parent.is_dir():
         raise InputError(f"{path} cannot be written: there is no directory {path.parent}")
@@ -145,10 +153,11 @@ def to_stdout() -> Iterator[Path]:
 
 
 class FormulaColumns:
-    """In which columns of a CSV text that a spreadsheet would run as a formula gets an apostrophe before it.
+    """In which columns of a CSV text gets an apostrophe if a spreadsheet would run it as a formula.
 
-    Always where a result column may quote somebody else, such as a mail server's reply; in the user's own columns
-    only when asked for; never in a column of addresses, which must stay those that were judged.
+    Always where a result column may quote somebody else, such as a mail server's reply; in the
+    user's own columns only when asked for; never in a column of addresses, which must stay those
+    that were judged.
     """
 
     def __init__(self, column: str, prefix: str | None, *, in_all: bool) -> None:
@@ -157,14 +166,19 @@ class FormulaColumns:
         self.in_all = in_all
 
     def __call__(self, name: str) -> bool:
-        return name in self.messages or (self.in_all and name not in self.addresses)
+        if name in self.messages:
+            return True
+        return self.in_all and name not in self.addresses
 
 
-# --- CSV -------------------------------------------------------------------------------------------
+# --- CSV ---------------------------------------------------------------------------------
 
 
 class CsvTableWriter:
-    """One header, quotes only where needed, in UTF-8; rows of another CSV are copied in the encoding of that."""
+    """One header, and quotes only where needed.
+
+    The text is UTF-8; rows of another CSV are copied in the encoding of that.
+    """
 
     remarks: Sequence[str] = ()
 
@@ -175,9 +189,11 @@ class CsvTableWriter:
         like: FileFormat = UNKNOWN,
         is_escaped: Callable[[str], bool] = lambda name: False,
     ) -> None:
-        self.delimiter, self.is_escaped, self.like = delimiter, is_escaped, like
-        self.has_header = False
         self.file = file
+        self.delimiter = delimiter
+        self.like = like
+        self.is_escaped = is_escaped
+        self.has_header = False
 
     def write(self, piece: pa.Table) -> None:
         """Append rows."""
@@ -185,45 +201,53 @@ class CsvTableWriter:
             self.copy_rows(piece)
             return
         if not self.has_header:
-            # By which spreadsheets recognise Unicode.
-            has_mark = self.like.head.startswith(codecs.BOM_UTF8)
-            self.file.write(codecs.BOM_UTF8 if has_mark else b"")
-            names = pa.array(piece.column_names, pa.large_string())
-            self.file.write(
-                (self.delimiter.join(quote(names, self.delimiter).to_pylist()) + "\n").encode()
-            )
+            self.write_header(piece.column_names)
             self.has_header = True
         for batch in piece.to_batches(max_chunksize=CSV_ROWS):
             cells = map(self.cells, piece.column_names, batch.columns)
-            self.file.write(bytes_of(join(join(*cells, between=self.delimiter), "\n")))
+            rows = join(*cells, between=self.delimiter)
+            self.file.write(bytes_of(join(rows, "\n")))
+
+    def write_header(self, columns: Sequence[str]) -> None:
+        if self.like.head.startswith(codecs.BOM_UTF8):  # by which spreadsheets recognise Unicode
+            self.file.write(codecs.BOM_UTF8)
+        names = quote(pa.array(columns, pa.large_string()), self.delimiter)
+        header = self.delimiter.join(names.to_pylist()) + "\n"
+        self.file.write(header.encode())
 
     def copy_rows(self, piece: pa.Table) -> None:
-        """Append rows of another CSV with our cells behind them; its own cells stay byte for byte."""
-        own = piece.column_names.index(LINE)
-        names = piece.column_names[own + 1 :]
-        between = delimiter_octet(self.delimiter)
-        head, head_end = split_end(self.like.head)
+        """Append rows of another CSV with our cells behind them.
+
+        Its own cells stay byte for byte.
+        """
+        line_at = piece.column_names.index(LINE)
+        names = piece.column_names[line_at + 1 :]
         if not self.has_header:
-            added = quote(pa.array(names, pa.large_string()), self.delimiter)
-            self.put(
-                between.join([head, *encode(added, self.like).view(OCTETS).to_pylist()]) + head_end
-            )
+            self.copy_header(names)
             self.has_header = True
-        fields = list(piece.schema)[:own]
-        changed = [
-            at
-            for at, each in enumerate(fields)
-            if each.metadata != CELL_MARK or self.is_escaped(each.name)
-        ]
-        for batch in filter(len, piece.to_batches(max_chunksize=CSV_ROWS)):
-            rows, ends = split_line_ends(batch.column(own))
+        changed = []
+        for at in range(line_at):
+            field = piece.schema.field(at)
+            if field.metadata != CELL_MARK or self.is_escaped(field.name):
+                changed.append(at)
+        between = delimiter_octet(self.delimiter).decode()
+        for batch in piece.to_batches(max_chunksize=CSV_ROWS):
+            if not len(batch):
+                continue
+            rows, line_ends = split_line_ends(batch.column(line_at))
             if changed:
                 rows = self.changed_rows(rows, batch, changed)
-            added = [
-                encode(self.cells(*each), self.like)
-                for each in zip(names, batch.columns[own + 1 :], strict=True)
-            ]
-            self.put(bytes_of(join(join(rows, *added, between=between.decode()), ends)))
+            added = []
+            for name, column in zip(names, batch.columns[line_at + 1 :], strict=True):
+                added.append(encode(self.cells(name, column), self.like))
+            rows = join(rows, *added, between=between)
+            self.put(bytes_of(join(rows, line_ends)))
+
+    def copy_header(self, added: Sequence[str]) -> None:
+        head, line_end = split_end(self.like.head)
+        names = quote(pa.array(added, pa.large_string()), self.delimiter)
+        octets = encode(names, self.like).view(OCTETS).to_pylist()
+        self.put(delimiter_octet(self.delimiter).join([head, *octets]) + line_end)
 
     def changed_rows(
         self, rows: pa.LargeStringArray, batch: pa.RecordBatch, changed: Sequence[int]
@@ -234,19 +258,10 @@ class CsvTableWriter:
         for at in changed:
             field = batch.schema.field(at)
             if field.metadata == CELL_MARK:
-                texts = [unquote(row[at]) for row in split]
-                safe = (
-                    neutralize(pa.array(texts, OCTETS).view(pa.large_string()))
-                    .view(OCTETS)
-                    .to_pylist()
-                )
-                cells = [
-                    row[at] if text == other else join_cells([other], b"")
-                    for row, text, other in zip(split, texts, safe, strict=True)
-                ]
+                cells = escaped_cells([row[at] for row in split])
             else:
-                others = encode(self.cells(field.name, batch.column(at)), self.like)
-                cells = [cell or b"" for cell in others.view(OCTETS).to_pylist()]
+                texts = encode(self.cells(field.name, batch.column(at)), self.like)
+                cells = texts.fill_null("").view(OCTETS).to_pylist()
             for row, cell in zip(split, cells, strict=True):
                 row[at] = cell
         return pa.array(map(delimiter.join, split), OCTETS).view(pa.large_string())
@@ -254,13 +269,11 @@ class CsvTableWriter:
     def put(self, data: Any) -> None:
         """Write bytes; a copy in UTF-8 goes back to the encoding that it was made from."""
         encoding = self.like.encoding
-        if encoding is not None and (
-            encoding != self.like.text_encoding or not self.delimiter.isascii()
-        ):
+        is_copy = encoding != self.like.text_encoding or not self.delimiter.isascii()
+        if encoding is not None and is_copy:
             errors = errors_of(encoding)
-            data = swap(bytes(data).decode("utf-8", errors), self.delimiter).encode(
-                encoding, errors
-            )
+            text = bytes(data).decode("utf-8", errors)
+            data = swap(text, self.delimiter).encode(encoding, errors)
         self.file.write(data)
 
     def cells(self, name: str, column: pa.Array) -> pa.LargeStringArray:
@@ -268,48 +281,70 @@ class CsvTableWriter:
         if pa.types.is_dictionary(column.type):  # few values for many rows
             return self.cells(name, column.dictionary).take(column.indices)
         plain = to_plain(column)
-        if pa.types.is_timestamp(plain.type) and plain.type.tz == "UTC":
+        kind = plain.type
+        if pa.types.is_timestamp(kind) and kind.tz == "UTC":
             # Arrow would look for the database of time zones, which Windows does not have.
-            moments = plain.view(pa.timestamp(plain.type.unit)).cast(pa.large_string())
+            moments = plain.view(pa.timestamp(kind.unit)).cast(pa.large_string())
             return pc.replace_substring_regex(moments, "$", "Z")
         texts = plain.cast(pa.large_string())
-        if pa.types.is_timestamp(plain.type):  # +0100 is not ISO 8601 beside a time with colons
-            texts = pc.replace_substring_regex(texts, r"([+-]\d\d)(\d\d)$", r"\1:\2")
-        if pa.types.is_string(plain.type):
-            texts = quote(neutralize(texts) if self.is_escaped(name) else texts, self.delimiter)
-        return texts
+        if pa.types.is_timestamp(kind):  # +0100 is not ISO 8601 beside a time with colons
+            return pc.replace_substring_regex(texts, r"([+-]\d\d)(\d\d)$", r"\1:\2")
+        if not pa.types.is_string(kind):
+            return texts
+        if self.is_escaped(name):
+            texts = neutralize(texts)
+        return quote(texts, self.delimiter)
 
 
 TableWriter: TypeAlias = CsvTableWriter | JsonLinesWriter | TypedWriter | XlsxTableWriter
 
 
 def split_line_ends(lines: pa.LargeBinaryArray) -> tuple[pa.LargeStringArray, pa.LargeStringArray]:
-    """Rows without their line ends, and the line ends; as text, whose encoding is not checked."""
+    """Rows without their line ends, and the line ends; as text, whose encoding is not checked.
+
+    Both are in the octets of the lines: row, line end, row, line end ...
+    """
     whole = lines.view(pa.large_string())
     rows = pc.ascii_rtrim(whole, "\r\n")
     offsets = large_offsets_of(whole)
-    spans = np.empty(2 * len(lines) + 1, np.int64)
-    spans[0::2], spans[1::2] = offsets, offsets[:-1] + pc.binary_length(rows).to_numpy()
-    parts = pa.LargeStringArray.from_buffers(
-        len(spans) - 1, pa.py_buffer(spans), whole.buffers()[2]
-    )
-    return rows, parts.take(pa.array(np.arange(1, len(spans), 2)))
+    borders = np.empty(2 * len(lines) + 1, np.int64)
+    borders[0::2] = offsets
+    borders[1::2] = offsets[:-1] + pc.binary_length(rows).to_numpy()
+    octets = whole.buffers()[2]
+    parts = pa.LargeStringArray.from_buffers(2 * len(lines), pa.py_buffer(borders), octets)
+    line_ends = parts.take(pa.array(np.arange(1, len(borders), 2)))
+    return rows, line_ends
 
 
 def encode(texts: pa.LargeStringArray, like: FileFormat) -> pa.LargeStringArray:
-    """Our cells as the bytes that are copied have them; characters that are not in the file's encoding as escapes."""
+    """Our cells as the bytes that are copied have them.
+
+    Characters that are not in the file's encoding are escapes.
+    """
     if like.delimiter.isascii() and like.encoding in ("utf-8", None):
         return texts
     whole = bytes(bytes_of(texts))
     if whole.isascii() and UNIT.encode() not in whole:
         return texts
-    encoding, copied = str(like.encoding), str(like.text_encoding)
-    known = (
-        text and text.encode(encoding, "backslashreplace").decode(encoding)
-        for text in texts.to_pylist()
-    )
-    octets = [text and swap(text, like.delimiter).encode(copied) for text in known]
+    encoding = str(like.encoding)
+    octets = []
+    for text in texts.to_pylist():
+        if text:
+            known = text.encode(encoding, "backslashreplace").decode(encoding)
+            text = swap(known, like.delimiter).encode(str(like.text_encoding))  # noqa: PLW2901
+        octets.append(text)
     return pa.array(octets, OCTETS).view(pa.large_string())
+
+
+def escaped_cells(cells: Sequence[bytes]) -> list[bytes]:
+    """Cells of another CSV with an apostrophe where a spreadsheet would run their text."""
+    texts = [unquote(cell) for cell in cells]
+    safe = neutralize(pa.array(texts, OCTETS).view(pa.large_string()))
+    escaped = list(cells)
+    for at, (text, safe_text) in enumerate(zip(texts, safe.view(OCTETS).to_pylist(), strict=True)):
+        if text != safe_text:
+            escaped[at] = join_cells([safe_text], b"")
+    return escaped
 
 
 def neutralize(texts: pa.LargeStringArray) -> pa.LargeStringArray:
@@ -332,9 +367,9 @@ def quote(texts: pa.LargeStringArray, delimiter: str) -> pa.LargeStringArray:
     ['ada', '"a,b"', '"5"" pipe"']
     """
     octets = bytes(bytes_of(texts))
-    present = [special for special in ('"', "\r", "\n", delimiter) if special.encode() in octets]
-    if not present:
+    signs = [sign for sign in ('"', "\r", "\n", delimiter) if sign.encode() in octets]
+    if not signs:
         return texts
-    is_special = reduce(pc.or_, (pc.match_substring(texts, special) for special in present))
+    is_special = reduce(pc.or_, [pc.match_substring(texts, sign) for sign in signs])
     quoted = join('"', pc.replace_substring(texts.filter(is_special), '"', '""'), '"')
     return pc.replace_with_mask(texts, is_special, quoted)
