@@ -1,21 +1,24 @@
 """What the batches of an Arrow IPC file need in memory, before they are unpacked.
 
-Arrow unpacks a batch as a whole, and a file of some kilobytes may say that gigabytes follow. A file or a stream is a
-sequence of messages, and each of them has, in octets (https://arrow.apache.org/docs/format/Columnar.html):
+Arrow unpacks a batch as a whole, and a file of some kilobytes may say that gigabytes follow. A file
+or a stream is a sequence of messages, and each of them has, in octets
+(https://arrow.apache.org/docs/format/Columnar.html):
 
     FF FF FF FF | length of the head | head, a flatbuffer | body: buffer, buffer, ...
 
-The head of a batch has the place of each buffer in the body, and a packed buffer begins with its length unpacked. A
-file has the places of its messages at its end, the footer, which counts whatever stands between them.
+The head of a batch has the place of each buffer in the body, and a packed buffer begins with its
+length unpacked. A file has the places of its messages at its end, the footer, which counts whatever
+stands between them.
 
-A flatbuffer is a tree of tables. A table begins with how far before it its "vtable" is, which has the place of each
-field in the table, or 0 where the field is missing.
+A flatbuffer is a tree of tables. A table begins with how far before it its "vtable" is, which has
+the place of each field in the table, or 0 where the field is missing.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -28,7 +31,8 @@ CONTINUATION = b"\xff\xff\xff\xff"
 # Of a version before the head of a batch said so itself.
 PACKED_SIGN = b"ARROW:experimental_compression"
 # Kinds of messages, and the lists of the footer that have their places.
-DICTIONARY_BATCH, RECORD_BATCH = 2, 3
+DICTIONARY_BATCH = 2
+RECORD_BATCH = 3
 
 
 class FlatTable:
@@ -56,11 +60,15 @@ class FlatTable:
 
     def integer(self, field: int, kind: str) -> int:
         place = self.place(field)
-        return 0 if place is None else self.number(kind, place)
+        if place is None:
+            return 0
+        return self.number(kind, place)
 
     def table(self, field: int) -> FlatTable | None:
         place = self.place(field)
-        return None if place is None else FlatTable(self.data, place + self.number("<I", place))
+        if place is None:
+            return None
+        return FlatTable(self.data, place + self.number("<I", place))
 
     def structs(self, field: int, kind: str) -> Iterator[tuple[int, ...]]:
         """The values of a list of structs."""
@@ -80,48 +88,63 @@ def root(data: bytes) -> FlatTable:
 def check_batches(path: Path, name: str) -> None:
     """Raise `InputError` if a batch unpacks to far more than it has in the file."""
     try:
-        sizes = batch_sizes(path)
+        sizes = list(batch_sizes(path))
     except (struct.error, ValueError, OSError) as exc:
         raise InputError(f"{name} is damaged: a message of it cannot be read") from exc
     for packed, unpacked in sizes:
         if unpacked > max(ALWAYS_ALLOWED, MAX_RATIO * packed):
             raise InputError(
-                f"{name}: one of its batches has {packed:,} bytes and unpacks to {unpacked:,}, as a file made to use up "
-                "memory does; if you trust it, write it again without compression"
+                f"{name}: one of its batches has {packed:,} bytes and unpacks to {unpacked:,}, as "
+                "a file made to use up memory does; if you trust it, write it again without "
+                "compression"
             )
 
 
-def batch_sizes(path: Path) -> list[tuple[int, int]]:
+def batch_sizes(path: Path) -> Iterator[tuple[int, int]]:
     """The octets of each batch and each dictionary in the file, and unpacked."""
     with path.open("rb") as source:
-        return [
-            (size, unpacked_octets(source, head, body)) for head, body, size in messages(source)
-        ]
+        is_file = source.read(len(MAGIC)) == MAGIC
+        messages = file_messages(source) if is_file else stream_messages(source)
+        for message in messages:
+            yield message.body_size, unpacked_octets(source, message)
 
 
-def messages(source: IO[bytes]) -> Iterator[tuple[FlatTable, int, int]]:
-    """The heads of a file's batches, with the place and the size of their bodies."""
-    is_file = source.read(len(MAGIC)) == MAGIC
-    places = footer_places(source) if is_file else None
-    start = 0
-    while True:
-        if places is not None:
-            if not places:
-                return
-            start = places.pop()
-        source.seek(start)
+@dataclass(frozen=True)
+class Message:
+    """The head of a message, and where its body is."""
+
+    head: FlatTable
+    body: int
+    body_size: int
+
+
+def read_message(source: IO[bytes], start: int) -> Message | None:
+    """The message that begins at a place; None at the end of a stream."""
+    source.seek(start)
+    length = source.read(4)
+    if length == CONTINUATION:
         length = source.read(4)
-        if length == CONTINUATION:
-            length = source.read(4)
-        if len(length) < 4 or length == bytes(4):
-            return  # the end of a stream
-        head = root(source.read(struct.unpack("<i", length)[0]))
-        body = source.tell()
-        body_size = head.integer(3, "<q")
-        if body_size < 0:
-            raise ValueError(body_size)
-        yield head, body, body_size
-        start = body + body_size
+    if len(length) < 4 or length == bytes(4):
+        return None
+    head = root(source.read(struct.unpack("<i", length)[0]))
+    body_size = head.integer(3, "<q")
+    if body_size < 0:
+        raise ValueError(body_size)
+    return Message(head, source.tell(), body_size)
+
+
+def stream_messages(source: IO[bytes]) -> Iterator[Message]:
+    start = 0
+    while message := read_message(source, start):
+        yield message
+        start = message.body + message.body_size
+
+
+def file_messages(source: IO[bytes]) -> Iterator[Message]:
+    for place in footer_places(source):
+        message = read_message(source, place)
+        if message is not None:
+            yield message
 
 
 def footer_places(source: IO[bytes]) -> list[int]:
@@ -137,8 +160,9 @@ def footer_places(source: IO[bytes]) -> list[int]:
     return places
 
 
-def unpacked_octets(source: IO[bytes], head: FlatTable, body: int) -> int:
+def unpacked_octets(source: IO[bytes], message: Message) -> int:
     """What the buffers of a message say that they unpack to; 0 where nothing is packed."""
+    head = message.head
     batch = head.table(2)
     kind = head.integer(1, "<B")
     if kind == DICTIONARY_BATCH and batch is not None:
@@ -151,7 +175,7 @@ def unpacked_octets(source: IO[bytes], head: FlatTable, body: int) -> int:
     for offset, size in batch.structs(2, "<qq"):
         if size < 8:
             continue
-        source.seek(body + offset)
+        source.seek(message.body + offset)
         unpacked = struct.unpack("<q", source.read(8))[0]
         octets += size if unpacked < 0 else unpacked  # -1: it is not packed
     return octets

@@ -1,4 +1,13 @@
-"""Table files in Arrow's types: Parquet, folders of Parquet files, Feather and other Arrow IPC files."""
+"""Table files in Arrow's types: Parquet, folders of Parquet files, Feather and other Arrow IPC files.
+
+A file of a few kilobytes may hold gigabytes of text, since it can have a text once for many rows:
+
+    dictionary ["a long text", "b"], indices [0, 0, 0, 1, 0 ...]
+
+So batches are read as they are kept, and cut where they would become more than `PIECE_OCTETS`
+(`parts_of`), before they become texts. `TypedFile` gives them as pieces; `TypedWriter` writes such
+files.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +30,22 @@ from ..model.words import count_of, first_of
 from .arrow_messages import check_batches
 from .table_file import CELL_MARK, JSON_MARK, PIECE_ROWS, TableFile, first_line
 
+# The batches of a file, at least with the columns of some names; None: with all.
 Scan = Callable[[Sequence[str] | None], Iterator[pa.RecordBatch]]
 PIECE_OCTETS = 64 * 2**20  # of a piece of a Parquet file, about
 SHORT_PIECE = 256  # rows that are read at least, if their texts may be long and commonly are short
 VALUE_OCTETS = 8  # of a number, or of the place of a text
 PARQUET_ENDINGS = (".parquet", ".pq")
 SHOWN = 3  # names in a message
-# What is in the folder of a table whose log decides which of its files count: the others have old or deleted rows.
+# Values that may be long, and of which Parquet may keep each one once.
+TEXT_TYPES = (
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+)
+# What is in the folder of a table whose log decides which of its files count: the others have old or
+# deleted rows.
 TABLE_LOGS = (
     ("_delta_log", "a Delta table", "deltalake.DeltaTable(path).to_pyarrow_table()"),
     (".hoodie", "a Hudi table", "spark.read.format('hudi').load(path)"),
@@ -40,21 +58,27 @@ TABLE_LOGS = (
 
 
 class TypedFile(TableFile):
-    """A table in Arrow's types. `scan` gives its batches, at least with the columns of some names; None: with all."""
+    """A table in Arrow's types."""
 
     def __init__(self, path: Path, name: str, schema: pa.Schema, scan: Scan) -> None:
         super().__init__(path, name, schema)
-        self.scan, self.is_unique = scan, len(set(schema.names)) == len(schema)
+        self.scan = scan
+        self.is_unique = len(set(schema.names)) == len(schema)
 
     def read(
         self, only: Collection[str] | None = None, *, with_lines: bool = False
     ) -> Iterator[pa.Table]:
         used = self.positions(only)
         # Names that are not unique choose nothing: all columns are read then.
-        for batch in self.scan([self.columns[at] for at in used] if self.is_unique else None):
+        names = [self.columns[at] for at in used] if self.is_unique else None
+        for batch in self.scan(names):
             for start in range(0, len(batch), PIECE_ROWS):
                 part = batch.slice(start, PIECE_ROWS)
-                cells = {at: part.column(self.columns[at] if self.is_unique else at) for at in used}
+                if self.is_unique:
+                    columns = [part.column(self.columns[at]) for at in used]
+                else:
+                    columns = [part.column(at) for at in used]
+                cells = dict(zip(used, columns, strict=True))
                 yield self.piece(cells, len(part))
 
 
@@ -63,11 +87,7 @@ def open_parquet(path: Path, name: str) -> TypedFile:
 
 
 def parquet_batches(path: Path, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
-    """The rows of a Parquet file in batches of at most `PIECE_ROWS` rows and about `PIECE_OCTETS` octets.
-
-    A file of 320 KB may hold gigabytes of text: each value once, in a dictionary, and a number for each row. Such
-    columns are read as they are kept, and become texts a part at a time.
-    """
+    """The rows of a file in batches of at most `PIECE_ROWS` rows and about `PIECE_OCTETS` octets."""
     with pyarrow.parquet.ParquetFile(path) as file:
         metadata = file.metadata
         schema = file.schema_arrow
@@ -80,31 +100,27 @@ def parquet_batches(path: Path, columns: Sequence[str] | None) -> Iterator[pa.Re
                 if not batch.num_columns:
                     yield batch
                     continue
+                fields = [schema.field(name) for name in batch.schema.names]
                 for part in parts_of(batch):
-                    fields = [schema.field(name) for name in part.schema.names]
                     yield part.cast(pa.schema(fields))
 
 
 def delta_columns(metadata: Any) -> set[str]:
-    """The columns whose texts are kept without the beginning of the one before; Arrow reads them only as texts."""
-    found = set()
+    """The columns whose texts are kept without the beginning of the one before.
+
+    Arrow reads them only as texts.
+    """
+    names = set()
     for group in range(metadata.num_row_groups):
         for at in range(metadata.num_columns):
             column = metadata.row_group(group).column(at)
             if any("DELTA" in encoding for encoding in column.encodings):
-                found.add(column.path_in_schema)
-    return found
+                names.add(column.path_in_schema)
+    return names
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether the values of a column may be long, and Parquet may keep each of them once."""
-    kinds = (
-        pa.types.is_string,
-        pa.types.is_large_string,
-        pa.types.is_binary,
-        pa.types.is_large_binary,
-    )
-    return any(is_kind(kind) for is_kind in kinds)
+    return any(is_kind(kind) for is_kind in TEXT_TYPES)
 
 
 def rows_at_once(group: Any, columns: Sequence[str] | None, texts: Collection[str]) -> int:
@@ -129,26 +145,26 @@ def rows_at_once(group: Any, columns: Sequence[str] | None, texts: Collection[st
 
 
 def parts_of(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """A batch in parts that become at most about `PIECE_OCTETS` octets of text where a text is kept for many rows."""
+    """A batch in parts of about `PIECE_OCTETS` octets of text that is kept once for many rows."""
     octets = np.zeros(len(batch), np.int64)
     for column in batch.columns:
         octets += shared_octets(column)
     parts = np.cumsum(octets) // PIECE_OCTETS
-    starts = np.unique(parts, return_index=True)[1].tolist()
-    for start, end in pairwise([*starts, len(batch)]):
+    _, starts = np.unique(parts, return_index=True)
+    for start, end in pairwise([*starts.tolist(), len(batch)]):
         yield batch.slice(start, end - start)
 
 
 def shared_octets(column: pa.Array) -> Any:
     """The octets of each row's text, if one text is kept for many rows; else 0."""
-    if pa.types.is_dictionary(column.type) and is_text(column.type.value_type):
+    kind = column.type
+    if pa.types.is_dictionary(kind) and is_text(kind.value_type):
         lengths = pc.binary_length(column.dictionary).take(column.indices)
-    elif pa.types.is_run_end_encoded(column.type) and is_text(column.type.value_type):
-        ends = column.run_ends
-        values = pc.binary_length(column.values)
-        lengths = pc.run_end_decode(pa.RunEndEncodedArray.from_arrays(ends, values))
-        lengths = lengths.slice(column.offset, len(column))
-    elif pa.types.is_string_view(column.type) or pa.types.is_binary_view(column.type):
+    elif pa.types.is_run_end_encoded(kind) and is_text(kind.value_type):
+        runs = pc.binary_length(column.values)
+        encoded = pa.RunEndEncodedArray.from_arrays(column.run_ends, runs)
+        lengths = pc.run_end_decode(encoded).slice(column.offset, len(column))
+    elif pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
         # Each view has four numbers; the first is the length.
         views = np.frombuffer(column.buffers()[1], np.int32).reshape(-1, 4)
         return views[column.offset : column.offset + len(column), 0]
@@ -160,16 +176,20 @@ def shared_octets(column: pa.Array) -> Any:
 def open_parquet_folder(path: Path, name: str) -> TypedFile:
     """The Parquet files in a folder and below it, in the order of their names, as one table.
 
-    Names of folders as ``country=de`` are a column, as Hive and Spark write them. Files and folders whose names begin
-    with a dot or an underscore are not part of the table.
+    Names of folders as ``country=de`` are a column, as Hive and Spark write them. Files and folders
+    whose names begin with a dot or an underscore are not part of the table.
     """
     check_no_log(path, name)
-    found = [
-        each
-        for each in sorted(path.rglob("*"))
-        if each.is_file() and not is_hidden(each.relative_to(path))
-    ]
-    files = [each for each in found if each.suffix.lower() in PARQUET_ENDINGS]
+    files: list[Path] = []
+    others = []
+    for file in sorted(path.rglob("*")):
+        relative = file.relative_to(path)
+        if not file.is_file() or is_hidden(relative):
+            continue
+        if file.suffix.lower() in PARQUET_ENDINGS:
+            files.append(file)
+        else:
+            others.append(str(relative))
     if not files:
         raise InputError(f"{name} is a directory without Parquet files; give a file")
     open_files = partial(
@@ -180,7 +200,7 @@ def open_parquet_folder(path: Path, name: str) -> TypedFile:
         partition_base_dir=str(path),
     )
     # The schema of the first file alone would leave out the columns that only others have.
-    schemas = [read_schema(each, name) for each in files]
+    schemas = [read_schema(file, name) for file in files]
     try:
         schema = pa.unify_schemas([*schemas, open_files().schema], promote_options="permissive")
     except pa.ArrowException as exc:
@@ -190,23 +210,22 @@ def open_parquet_folder(path: Path, name: str) -> TypedFile:
     dataset = open_files(schema)
 
     def scan(columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
-        wanted = [schema.field(name) for name in columns or schema.names]
+        fields = [schema.field(name) for name in columns or schema.names]
         for fragment in dataset.get_fragments():
             keys = pyarrow.dataset.get_partition_keys(fragment.partition_expression)
-            there = set(fragment.physical_schema.names) - keys.keys()
-            names = [field.name for field in wanted if field.name in there]
+            in_file = set(fragment.physical_schema.names) - keys.keys()
+            names = [field.name for field in fields if field.name in in_file]
             for batch in parquet_batches(Path(fragment.path), names):
                 arrays = []
-                for field in wanted:
-                    if field.name in there:
+                for field in fields:
+                    if field.name in in_file:
                         arrays.append(batch.column(field.name).cast(field.type))
                     else:  # the name of a folder has it, or only other files
                         value = pa.scalar(keys.get(field.name)).cast(field.type)
                         arrays.append(pa.repeat(value, len(batch)))
-                yield pa.record_batch(arrays, schema=pa.schema(wanted))
+                yield pa.record_batch(arrays, schema=pa.schema(fields))
 
     opened = TypedFile(path, name, schema.remove_metadata(), scan)
-    others = [str(each.relative_to(path)) for each in found if each not in files]
     opened.remarks += folder_remarks(schema.names, schemas, others)
     return opened
 
@@ -221,7 +240,9 @@ def open_arrow(path: Path, name: str) -> TypedFile:
             raise InputError(
                 f"{name} is Feather version 1, which is not supported; write it again as version 2"
             )
-        return pa.ipc.open_file(source) if start == b"ARROW1" else pa.ipc.open_stream(source)
+        if start == b"ARROW1":
+            return pa.ipc.open_file(source)
+        return pa.ipc.open_stream(source)
 
     with pa.OSFile(str(path)) as source:
         written = open_ipc(source).schema
@@ -235,10 +256,11 @@ def open_arrow(path: Path, name: str) -> TypedFile:
             if isinstance(reader, pa.ipc.RecordBatchFileReader):
                 batches = map(reader.get_batch, range(reader.num_record_batches))
             for batch in batches:
-                # A damaged batch has places outside of its texts, which Arrow would read all the same.
+                # A damaged batch has places outside of its texts, which Arrow would read, too.
                 batch.validate(full=True)
-                used = batch if columns is None else batch.select(columns)
-                for part in parts_of(used):
+                if columns is not None:
+                    batch = batch.select(columns)  # noqa: PLW2901
+                for part in parts_of(batch):
                     yield decode_runs(part, schema)
 
     return TypedFile(path, name, schema, scan)
@@ -246,16 +268,18 @@ def open_arrow(path: Path, name: str) -> TypedFile:
 
 def without_runs(field: pa.Field) -> pa.Field:
     """A field of run-end encoded values as one of the values, which every writer knows."""
-    is_encoded = pa.types.is_run_end_encoded(field.type)
-    return field.with_type(field.type.value_type) if is_encoded else field
+    if pa.types.is_run_end_encoded(field.type):
+        return field.with_type(field.type.value_type)
+    return field
 
 
 def decode_runs(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    fields = [without_runs(field) for field in batch.schema]
     arrays = []
     for column in batch.columns:
-        is_encoded = pa.types.is_run_end_encoded(column.type)
-        arrays.append(pc.run_end_decode(column) if is_encoded else column)
-    fields = [without_runs(field) for field in batch.schema]
+        if pa.types.is_run_end_encoded(column.type):
+            column = pc.run_end_decode(column)  # noqa: PLW2901
+        arrays.append(column)
     return pa.record_batch(arrays, schema=pa.schema(fields, schema.metadata))
 
 
@@ -264,25 +288,29 @@ def check_no_log(path: Path, name: str) -> None:
     for log, kind, way in TABLE_LOGS:
         if any(path.glob(log)):
             raise InputError(
-                f"{name} is {kind}, whose folder also has the files of deleted rows: read it with {way}, and "
-                "give mailverdict that frame or a Parquet file of it"
+                f"{name} is {kind}, whose folder also has the files of deleted rows: read it with "
+                f"{way}, and give mailverdict that frame or a Parquet file of it"
             )
 
 
 def folder_remarks(
     columns: Sequence[str], schemas: Sequence[pa.Schema], others: Sequence[str]
 ) -> Iterator[str]:
-    """What a user should know about a folder: how many files, columns that some do not have, other files."""
+    """What a user should know: how many files, columns that some do not have, other files."""
     yield count_of(len(schemas), "Parquet file")
-    counts = Counter(column for each in schemas for column in each.names)
-    if partial := [column for column in columns if 0 < counts[column] < len(schemas)]:
-        shown = first_of(list(map(repr, partial)), SHOWN)
+    files: Counter[str] = Counter()  # that have a column
+    for schema in schemas:
+        files.update(schema.names)
+    incomplete = [repr(column) for column in columns if 0 < files[column] < len(schemas)]
+    if incomplete:
+        shown = first_of(incomplete, SHOWN)
         yield f"not every file has {shown}: in the rows of the others it is empty"
     if others:
         count = count_of(
             len(others), "other file in the folder is", "other files in the folder are"
         )
-        yield f"{count} not read: {first_of(list(map(repr, others)), SHOWN)}"
+        shown = first_of([repr(other) for other in others], SHOWN)
+        yield f"{count} not read: {shown}"
 
 
 def read_schema(path: Path, name: str) -> pa.Schema:
@@ -299,12 +327,13 @@ def is_hidden(path: Path) -> bool:
 class TypedWriter:
     """A Parquet file, or an Arrow IPC file as Feather version 2; the first piece decides the schema.
 
-    In an Arrow file dictionary-encoded columns are text: each piece has another dictionary. A name that occurs twice
-    gets a number, since few readers can tell such columns apart.
+    In an Arrow file dictionary-encoded columns are text: each piece has another dictionary. A name
+    that occurs twice gets a number, since few readers can tell such columns apart.
     """
 
     def __init__(self, path: Path, kind: str) -> None:
-        self.path, self.is_parquet = path, kind == "parquet"
+        self.path = path
+        self.is_parquet = kind == "parquet"
         self.remarks: list[str] = []
         self.writer: Any = None
         self.file: Any = None  # below a writer of Arrow, which leaves it open
@@ -333,7 +362,9 @@ class TypedWriter:
     def written_field(self, field: pa.Field) -> pa.Field:
         if not self.is_parquet and pa.types.is_dictionary(field.type):
             field = field.with_type(field.type.value_type)
-        return field.remove_metadata() if field.metadata in (CELL_MARK, JSON_MARK) else field
+        if field.metadata in (CELL_MARK, JSON_MARK):
+            return field.remove_metadata()
+        return field
 
     def close(self) -> None:
         if self.writer is not None:
@@ -352,7 +383,8 @@ def unique_names(names: Sequence[str]) -> list[str]:
     unique: list[str] = []
     seen: set[str] = set()
     for name in names:
-        new, number = name, 1
+        new = name
+        number = 1
         while new in seen or (number > 1 and new in taken):
             number += 1
             new = f"{name}_{number}"

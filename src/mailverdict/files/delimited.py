@@ -1,9 +1,16 @@
-"""CSV and TSV files: find out delimiter and header, then read the rows without changing their bytes.
+r"""CSV and TSV files: find out delimiter and header, then read the rows without changing their bytes.
 
-`open_delimited` does the first part. `DelimitedFile` splits the file into rows (`lines`), aligns those that have too
-many or too few cells, and decodes the cells of the columns that are needed. With `with_lines` each piece also carries
-its rows as they are in the file, which the CSV writer copies. Files in UTF-16 and the like, and those with a delimiter
-that is not ASCII, are read from a copy in UTF-8, which `encodings` makes.
+    b"sep=;\nPeople of 2026\nid;email\n1;ada@x.org\n"
+
+    lead      "sep=;" and the title           `read_lead`, `find_start`
+    header    id, email                       `read_head`
+    rows      from "1;ada@x.org" on           `DelimitedFile.parts`
+
+`open_delimited` does the first part. `DelimitedFile` splits the file into rows (`lines`), aligns
+those that have too many or too few cells, and decodes the cells of the columns that are needed.
+With `with_lines` each piece also carries its rows as they are in the file, which the CSV writer
+copies. Files in UTF-16 and the like, and those with a delimiter that is not ASCII, are read from a
+copy in UTF-8, which `encodings` makes.
 """
 
 from __future__ import annotations
@@ -15,7 +22,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import accumulate, islice
+from itertools import islice
 from pathlib import Path
 from typing import ClassVar, NoReturn
 
@@ -68,18 +75,17 @@ from .table_file import (
 
 BLOCK = 1 << 20  # bytes split at once
 PIECE_SIZE = LONGEST_LINE  # bytes of the rows of a piece: bounds memory
+ONE_COLUMN = (0.0, 0.0, 0)  # the score of a delimiter that is not in the first row
 MOST = 0.5  # share of the first rows that are most of them
 FEW_ROWS = 5  # too few to find a title by: more bytes are read
-HEAD_CELLS = (
-    60_000  # of the first rows, which are decoded several times; a wide table needs fewer rows
-)
+# Of the first rows, which are decoded several times; a wide table needs fewer rows.
+HEAD_CELLS = 60_000
 HEAD_CELL = 1_000  # bytes of a cell of theirs that are looked at
 MAX_LISTED_LINES = 5
 WIDE = "give another --delimiter, or leave out columns"
 DELIMITERS = ",;\t|"
-RARE_DELIMITERS = (
-    "^~¬¦§¤\x01\x14\x1e\x1f"  # tried where a file is one column with each of the others
-)
+# Tried where a file is one column with each of the others.
+RARE_DELIMITERS = "^~¬¦§¤\x01\x14\x1e\x1f"
 IN_ADDRESSES = "^~"  # those of them that an address may have
 DELIMITER_NAMES = {
     "tab": "\t",
@@ -106,6 +112,8 @@ MARKUP = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html|head|meta|table|\?xml)[\s>]", re.IGNORECASE
 )
 
+LEAD = re.compile(rb'[\r\n]*(?:"?sep=([^"\r\n\x80-\xff])"?(?:[\r\n]+|\Z))?', re.IGNORECASE)
+
 
 def open_delimited(path: Path, name: str, given: ReadOptions) -> DelimitedFile:
     """Open a CSV or TSV file; what is not given is found out."""
@@ -123,7 +131,8 @@ def open_delimited(path: Path, name: str, given: ReadOptions) -> DelimitedFile:
 def open_with(path: Path, name: str, delimiter: str, given: ReadOptions) -> DelimitedFile:
     """Open a file with this delimiter; an empty one is found out."""
     stamp = stamp_of(path)
-    encoding, scan = find_encoding(path, name, given.encoding), None
+    encoding = find_encoding(path, name, given.encoding)
+    scan = None
     if not needs_copy(encoding.name, ""):
         scan = scan_bytes(path)
         if given.encoding is None and scan.first_damaged is not None:
@@ -134,7 +143,7 @@ def open_with(path: Path, name: str, delimiter: str, given: ReadOptions) -> Deli
         return opened
     encoding, copy = copy_as_utf8(path, name, encoding, delimiter)
     return open_temporary(
-        copy, lambda made: open_lines(made, name, encoding, delimiter, given, scan_bytes(made))
+        copy, lambda copy: open_lines(copy, name, encoding, delimiter, given, scan_bytes(copy))
     )
 
 
@@ -146,9 +155,8 @@ def open_lines(
     opened = DelimitedFile(path, name, encoding, head, given)
     if scan.has_escaped_quotes:
         opened.check_escapes()
-    opened.remark_on(
-        encoding, head, is_clean=scan.is_ascii or (encoding.name == "utf-8" and scan.is_utf8)
-    )
+    is_clean = scan.is_ascii or (encoding.name == "utf-8" and scan.is_utf8)
+    opened.remark_on(encoding, head, is_clean=is_clean)
     if given.is_strict:
         opened.check_rows()
     return opened
@@ -156,8 +164,8 @@ def open_lines(
 
 def read_names(head: Head, name: str, encoding: str) -> list[str]:
     """The names of the columns; `InputError` for a line that cannot be a header."""
-    cells = [swap(each, head.delimiter) for each in decode_cells(head.cells, encoding)]
-    if head.has_header and any("\0" in each for each in cells):
+    cells = [swap(cell, head.delimiter) for cell in decode_cells(head.cells, encoding)]
+    if head.has_header and any("\0" in cell for cell in cells):
         raise InputError(
             f"{name} contains NUL characters in its first line: it is not a text table"
         )
@@ -170,7 +178,7 @@ def format_of(encoding: Encoding, head: Head, columns: Sequence[str]) -> FileFor
     """What a writer needs to know to write a file like this one."""
     before = head.before_data
     if not head.has_header:
-        before += delimiter_octet(head.delimiter).join(each.encode() for each in columns)
+        before += delimiter_octet(head.delimiter).join(column.encode() for column in columns)
         before += first_line_end(head.line_end) or b"\n"
     return FileFormat(
         encoding=encoding.original or encoding.name,
@@ -192,71 +200,89 @@ def check_is_text(path: Path, name: str) -> None:
             raise InputError(f"{name} is not a text table but {kind}; {hint}")
     if MARKUP.match(start):
         raise InputError(
-            f"{name} is not a text table but a web page; open it in a spreadsheet program and save it as CSV"
+            f"{name} is not a text table but a web page; open it in a spreadsheet program and save "
+            "it as CSV"
         )
     if is_json(path):
         raise InputError(f"{name} is not a text table but JSON; name it with the ending .jsonl")
 
 
-# --- the first row ---------------------------------------------------------------------------------
+# --- the first row ----------------------------------------------------------------------
 
 
 def parse_delimiter(text: str) -> str:
     """One character, or its name: a tab is hard to type."""
-    found = DELIMITER_NAMES.get(text, text)
-    if len(found) != 1 or found in '"\r\n\0':
+    delimiter = DELIMITER_NAMES.get(text, text)
+    if len(delimiter) != 1 or delimiter in '"\r\n\0':
         raise InputError(
             f"delimiter {text!r}: give one character, or one of {', '.join(DELIMITER_NAMES)}"
         )
-    return found
+    return delimiter
 
 
 def guess_delimiter(data: bytes, likely: str = "", *, is_last: bool) -> str:
     """That with which most of the first rows have an address, and as many cells as the header.
 
-    A likely one is taken if it is in the first row. A single line with several addresses, as the To field of a mail
-    that was pasted, is one cell, and so is each line where the header is one cell and most rows have more.
+    A likely one is taken if it is in the first row. A single line with several addresses, as the To
+    field of a mail that was pasted, is one cell, and so is each line where the header is one cell
+    and most rows have more.
     """
     line = data.strip()
     is_one = is_last and len(line) <= LONGEST_HEADER and len(line.splitlines()) == 1
     if is_one and len(repair_cell(line.decode("latin-1")).addresses) > 1:
         return "\t"
 
-    def score(delimiter: str) -> tuple[float, float, int]:
-        return delimiter_score(head_texts(data, delimiter.encode(), "latin-1", is_last=is_last))
+    def texts(delimiter: str) -> list[list[str]]:
+        return head_texts(data, delimiter.encode(), "latin-1", is_last=is_last)
 
-    found = likely if likely and score(likely)[2] else max(DELIMITERS, key=score)
-    rows = head_texts(data, found.encode(), "latin-1", is_last=is_last)
-    is_cell = delimiter_score(rows)[2] == 0 and sum(len(row) > 1 for row in rows) > MOST * len(rows)
-    return "\t" if is_cell else found
+    def score(delimiter: str) -> tuple[float, float, int]:
+        return delimiter_score(texts(delimiter))
+
+    delimiter = likely
+    if not likely or score(likely) == ONE_COLUMN:
+        delimiter = max(DELIMITERS, key=score)
+    rows = texts(delimiter)
+    longer = sum(len(row) > 1 for row in rows)
+    if longer > MOST * len(rows) and delimiter_score(rows) == ONE_COLUMN:
+        return "\t"
+    return delimiter
 
 
 def find_rare_delimiter(opened: DelimitedFile) -> str | None:
     """That with which most of the first rows have an address in a cell, and as many cells as the header."""
-    is_utf8 = opened.format.text_encoding == "utf-8"
-    with opened.path.open(
-        encoding="utf-8" if is_utf8 else "latin-1", errors="replace", newline=""
-    ) as file:
+    encoding = "utf-8" if opened.format.text_encoding == "utf-8" else "latin-1"
+    with opened.path.open(encoding=encoding, errors="replace", newline="") as file:
         text = file.read(SAMPLE)
-    for each in filter(text.__contains__, RARE_DELIMITERS):
-        lines = csv.reader(io.StringIO(text, newline=""), delimiter=each)
+    for delimiter in RARE_DELIMITERS:
+        if delimiter not in text:
+            continue
+        lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
         rows = [row for row in islice(lines, HEAD_ROWS) if row]
         start, has_header = find_start(rows)
-        width, body = len(rows[start]), rows[start + has_header :]
-        is_table = has_header or (each not in IN_ADDRESSES and all(row[0].strip() for row in rows))
+        width = len(rows[start])
+        if width == 1 or len(rows) == 1:
+            continue
+        if not has_header:
+            is_filled = all(row[0].strip() for row in rows)
+            if delimiter in IN_ADDRESSES or not is_filled:
+                continue
+        body = rows[start + has_header :]
         fitting = sum(len(row) == width and has_address(row) for row in body)
-        if is_table and min(width, len(rows)) > 1 and fitting >= max(1, MOST * len(body)):
-            return each
+        if fitting >= max(1, MOST * len(body)):
+            return delimiter
     return None
 
 
 def delimiter_score(rows: Sequence[Sequence[str]]) -> tuple[float, float, int]:
-    table = rows[find_start(rows)[0] :]
-    width = len(table[0]) if table else 1
-    if width == 1:
-        return 0.0, 0.0, 0
-    addresses = sum(any(map(is_plain_address, row)) for row in table)
-    return addresses / len(table), sum(len(row) == width for row in table) / len(table), width
+    """The share of rows with an address, that of rows as long as the first, and its length."""
+    start, _ = find_start(rows)
+    table = rows[start:]
+    if not table or len(table[0]) == 1:
+        return ONE_COLUMN
+    width = len(table[0])
+    with_address = sum(any(map(is_plain_address, row)) for row in table)
+    fitting = sum(len(row) == width for row in table)
+    return with_address / len(table), fitting / len(table), width
 
 
 def head_texts(data: bytes, delimiter: bytes, encoding: str, *, is_last: bool) -> list[list[str]]:
@@ -264,13 +290,15 @@ def head_texts(data: bytes, delimiter: bytes, encoding: str, *, is_last: bool) -
     rows = split_rows(data[:SAMPLE], delimiter, is_last=is_last and len(data) <= SAMPLE).cells
     if len(rows) <= FEW_ROWS and len(data) > SAMPLE:
         rows = split_rows(data, delimiter, is_last=is_last).cells
-    before = accumulate(map(len, rows), initial=0)  # cells before each row
-    few = [
-        row[:MAX_COLUMNS]
-        for row, count in zip(rows[:HEAD_ROWS], before, strict=False)
-        if count <= HEAD_CELLS
-    ]
-    return [decode_cells([cell[:HEAD_CELL] for cell in row], encoding) for row in few]
+    texts = []
+    cells = 0
+    for row in rows[:HEAD_ROWS]:
+        if cells > HEAD_CELLS:
+            break
+        cells += len(row)
+        starts = [cell[:HEAD_CELL] for cell in row[:MAX_COLUMNS]]
+        texts.append(decode_cells(starts, encoding))
+    return texts
 
 
 @dataclass(frozen=True)
@@ -288,7 +316,9 @@ class Head:
     @property
     def before_data(self) -> bytes:
         """What is before the first row of data."""
-        return self.lead + self.line + self.line_end if self.has_header else self.lead
+        if not self.has_header:
+            return self.lead
+        return self.lead + self.line + self.line_end
 
 
 def read_head(
@@ -302,29 +332,30 @@ def read_head(
             is_last = len(data) < size
             lead, named = read_lead(data)
             body = data[len(lead) :]
-            used = (
-                delimiter or named or guess_delimiter(body, given.likely_delimiter, is_last=is_last)
-            )
+            used = delimiter or named
+            if not used:
+                used = guess_delimiter(body, given.likely_delimiter, is_last=is_last)
             octet = delimiter_octet(used)
             rows = split_rows(body, octet, is_last=is_last)
             if is_last or len(rows.cells) > enough:
                 break
         else:
             raise InputError(
-                f"{name}: the first line is longer than {LONGEST_LINE:,} bytes, or a quote is not closed"
+                f"{name}: the first line is longer than {LONGEST_LINE:,} bytes, or a quote is not "
+                "closed"
             )
     if not rows.cells:
-        problem = (
-            "ends inside quotes: it is truncated, or a quote is not doubled"
-            if body
-            else "has no header line"
-        )
+        problem = "has no header line"
+        if body:
+            problem = "ends inside quotes: it is truncated, or a quote is not doubled"
         raise InputError(f"{name} {problem}")
-    at, has_header = 0, given.has_header
+    first = 0
+    has_header = given.has_header
     if has_header is None:
-        at, has_header = find_start(head_texts(body, octet, encoding.name, is_last=is_last))
-    title = body[: rows.starts[at]]
-    cells, (line, line_end) = rows.cells[at], split_end(rows.octets(at))
+        first, has_header = find_start(head_texts(body, octet, encoding.name, is_last=is_last))
+    title = body[: rows.starts[first]]
+    cells = rows.cells[first]
+    line, line_end = split_end(rows.octets(first))
     if len(cells) == 1:  # a blank line is a row then
         line_end = first_line_end(line_end)
     head = Head(lead + title, count_lines(title), cells, line, line_end, used, has_header)
@@ -332,16 +363,19 @@ def read_head(
     check_columns(where, len(cells), WIDE)
     if has_header and len(line) > LONGEST_HEADER:
         raise InputError(
-            f"{where}: the header has {len(line):,} bytes, and {LONGEST_HEADER:,} are read at most; is a quote in "
-            "it not closed?"
+            f"{where}: the header has {len(line):,} bytes, and {LONGEST_HEADER:,} are read at "
+            "most; is a quote in it not closed?"
         )
     return head
 
 
 def read_lead(data: bytes) -> tuple[bytes, str]:
-    """Blank lines at the beginning, with the line by which Excel is given the delimiter, and that delimiter."""
-    match = re.match(rb'[\r\n]*(?:"?sep=([^"\r\n\x80-\xff])"?(?:[\r\n]+|\Z))?', data, re.IGNORECASE)
-    return (b"", "") if match is None else (match[0], (match[1] or b"").decode())
+    """Blank lines at the beginning with the line that tells Excel the delimiter, and that."""
+    match = LEAD.match(data)
+    if match is None:
+        return b"", ""
+    delimiter = match[1] or b""
+    return match[0], delimiter.decode()
 
 
 def count_lines(data: bytes) -> int:
@@ -349,7 +383,7 @@ def count_lines(data: bytes) -> int:
     return data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n")
 
 
-# --- all rows --------------------------------------------------------------------------------------
+# --- all rows ---------------------------------------------------------------------------
 
 
 class DelimitedFile(TableFile):
@@ -361,13 +395,11 @@ class DelimitedFile(TableFile):
         self, path: Path, name: str, encoding: Encoding, head: Head, given: ReadOptions
     ) -> None:
         columns = read_names(head, name, encoding.name)
-        fields = [pa.field(each, pa.string(), metadata=CELL_MARK) for each in columns]
+        fields = [pa.field(column, pa.string(), metadata=CELL_MARK) for column in columns]
         super().__init__(path, name, pa.schema(fields), format_of(encoding, head, columns))
-        self.has_header, self.given, self.delimiter = (
-            head.has_header,
-            given,
-            delimiter_octet(head.delimiter),
-        )
+        self.has_header = head.has_header
+        self.given = given
+        self.delimiter = delimiter_octet(head.delimiter)
         self.data_start = len(encoding.bom) + len(head.before_data)  # bytes before the first row
         self.first_line = 1 + count_lines(head.before_data)  # number of the line there
         self.stamp: tuple[int, ...] | None = None  # of a file that may change while it is read
@@ -384,7 +416,8 @@ class DelimitedFile(TableFile):
         for part in self.parts(used):
             if parts and size + part[-1].nbytes > PIECE_SIZE:
                 yield self.to_table(parts, used, with_lines=with_lines)
-                parts, size = [], 0
+                parts = []
+                size = 0
             parts.append(part)
             size += part[-1].nbytes
         if parts:
@@ -403,10 +436,13 @@ class DelimitedFile(TableFile):
             pass
 
     def parts(self, used: Sequence[int]) -> Iterator[list[pa.Array]]:
-        """Yield the cells of the used columns, and last the rows as they are in the file, part by part."""
-        self.ragged_lines, self.added_cells = [], 0
+        """Yield the cells of the used columns, and last the rows as they are in the file."""
+        self.ragged_lines = []
+        self.added_cells = 0
         columns = len(self.columns)
-        line, rest, is_last = self.first_line, b"", False
+        line = self.first_line
+        rest = b""
+        is_last = False
         with self.path.open("rb") as file:
             file.seek(self.data_start)
             while not is_last:
@@ -414,9 +450,9 @@ class DelimitedFile(TableFile):
                 wanted = max(BLOCK, len(rest))  # a long row is not split anew for each block
                 block = file.read(wanted)
                 data = rest + block
-                found = read_regular(data, self.delimiter, columns, used) if block else None
-                if found is not None:
-                    part, size = found
+                regular = read_regular(data, self.delimiter, columns, used) if block else None
+                if regular is not None:
+                    part, size = regular
                     yield part
                     line += data.count(b"\n", 0, size)
                     rest = data[size:]
@@ -431,30 +467,35 @@ class DelimitedFile(TableFile):
                     rest = rows.rest
                 if is_last and rest:
                     raise InputError(
-                        f"{self.name} ends inside quotes: it is truncated, or a quote is not doubled; "
-                        f"the row begins in line {line}"
+                        f"{self.name} ends inside quotes: it is truncated, or a quote is not "
+                        f"doubled; the row begins in line {line}"
                     )
                 if len(rest) > LONGEST_LINE:
                     self.refuse_length(line, "row", LONGEST_LINE)
 
     def check_sizes(self, rows: Rows, line: int) -> None:
-        """Raise `InputError` for a row with too many bytes, or a cell with too many; `line` is the first."""
-        for at in map(int, np.flatnonzero(np.diff(rows.starts) > LONGEST_CELL)):
-            number = line + rows.lines[at]
-            check_columns(f"{self.name}, line {number}", len(rows.cells[at]), WIDE)
-            if len(split_end(rows.octets(at))[0]) > LONGEST_LINE:
+        """Raise `InputError` for a row or a cell with too many bytes; `line` is the first."""
+        for row in np.flatnonzero(np.diff(rows.starts) > LONGEST_CELL).tolist():
+            cells = rows.cells[row]
+            number = line + rows.lines[row]
+            check_columns(f"{self.name}, line {number}", len(cells), WIDE)
+            octets, _ = split_end(rows.octets(row))
+            if len(octets) > LONGEST_LINE:
                 self.refuse_length(number, "row", LONGEST_LINE)
-            if max(map(len, rows.cells[at])) > LONGEST_CELL:
+            if max(map(len, cells)) > LONGEST_CELL:
                 self.refuse_length(number, "cell", LONGEST_CELL)
 
     def refuse_length(self, line: int, what: str, longest: int) -> NoReturn:
         raise InputError(
-            f"{self.name}, line {line}: a {what} is longer than {longest:,} bytes, or a quote is not closed; correct "
-            "the quotes, or shorten the text"
+            f"{self.name}, line {line}: a {what} is longer than {longest:,} bytes, or a quote is "
+            "not closed; correct the quotes, or shorten the text"
         )
 
     def aligned_parts(self, rows: Rows, line: int, used: Sequence[int]) -> Iterator[list[pa.Array]]:
-        """Give each row as many cells as there are columns; rows that become far larger come in several parts."""
+        """Give each row as many cells as there are columns.
+
+        Rows that become far larger come in several parts.
+        """
         columns = len(self.columns)
         self.added_cells += sum(columns - len(row) for row in rows.cells if len(row) < columns)
         check_added(
@@ -468,45 +509,45 @@ class DelimitedFile(TableFile):
                 if len(row) != columns:
                     self.note_ragged(line + rows.lines[start + at], len(row))
                     cells[at], lines[at] = self.aligned(lines[at])
-            octets = [
-                pa.array([row[at].encode("latin-1") for row in cells], pa.binary()) for at in used
-            ]
-            yield [*octets, pa.array(lines, pa.large_binary())]
+            arrays = []
+            for column in used:
+                octets = [row[column].encode("latin-1") for row in cells]
+                arrays.append(pa.array(octets, pa.binary()))
+            arrays.append(pa.array(lines, pa.large_binary()))
+            yield arrays
 
     def aligned(self, line: bytes) -> tuple[list[str], bytes]:
         """The cells of a row that had too many or too few, and the row with its line end."""
         row, line_end = split_end(line)
-        cells = align(
-            split_cells(row, self.delimiter), len(self.columns), self.delimiter, self.address_at
-        )
-        return [unquote(cell).decode("latin-1") for cell in cells], self.delimiter.join(
-            cells
-        ) + line_end
+        split = split_cells(row, self.delimiter)
+        cells = align(split, len(self.columns), self.delimiter, self.address_at)
+        texts = [unquote(cell).decode("latin-1") for cell in cells]
+        return texts, self.delimiter.join(cells) + line_end
 
     def note_ragged(self, line: int, cells: int) -> None:
         check_columns(f"{self.name}, line {line}", cells, WIDE)
         if self.given.is_strict:
-            found = count_of(cells, "cell")
             raise InputError(
-                f"{self.name}, line {line}: {found} where the header has {len(self.columns)}"
+                f"{self.name}, line {line}: {count_of(cells, 'cell')} where the header has "
+                f"{len(self.columns)}"
             )
         self.ragged_lines.append(line)
 
     def to_table(
         self, parts: Sequence[Sequence[pa.Array]], used: Sequence[int], *, with_lines: bool
     ) -> pa.Table:
-        *octets, lines = (pa.concat_arrays(each) for each in zip(*parts, strict=True))
+        *columns, lines = map(pa.concat_arrays, zip(*parts, strict=True))
         encoding = str(self.format.text_encoding)
-        texts = {
-            at: to_text(cells, encoding, self.format.delimiter)
-            for at, cells in zip(used, octets, strict=True)
-        }
+        texts = {}
+        for at, octets in zip(used, columns, strict=True):
+            texts[at] = to_text(octets, encoding, self.format.delimiter)
         return self.piece(texts, len(lines), lines if with_lines else None)
 
     def check_escapes(self) -> None:
-        """Raise `InputError` where a backslash escapes a quote within a quoted cell, as some databases write them.
+        """Raise `InputError` where a backslash escapes a quote in a quoted cell, as in some databases.
 
-        Read as CSV, the quote would end its cell, and the cells after it would move to other columns.
+        Read as CSV, the quote would end its cell, and the cells after it would move to other
+        columns.
         """
         sign = re.escape(self.delimiter)
         escaped = re.compile(
@@ -516,47 +557,49 @@ class DelimitedFile(TableFile):
             self.path.open("rb") as file,
             mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
         ):
-            if match := escaped.search(data):
-                line = 1 + count_lines(data[: match.end()])
-                raise InputError(
-                    f"{self.name}, line {line}: a quote within a cell is escaped with a backslash, which CSV does not "
-                    'have: export the table with doubled quotes (""), or convert it, as with '
-                    "pandas.read_csv(path, escapechar='\\', dtype=str, keep_default_na=False).to_csv(new, index=False)"
-                )
+            match = escaped.search(data)
+            if match is None:
+                return
+            line = 1 + count_lines(data[: match.end()])
+        raise InputError(
+            f"{self.name}, line {line}: a quote within a cell is escaped with a backslash, which "
+            'CSV does not have: export the table with doubled quotes (""), or convert it, as with '
+            "pandas.read_csv(path, escapechar='\\', dtype=str, keep_default_na=False)"
+            ".to_csv(new, index=False)"
+        )
 
     def remark_on(self, encoding: Encoding, head: Head, *, is_clean: bool) -> None:
         """Note for the user what was guessed."""
         if head.title_lines:
             self.remarks.append(
-                f"the header is line {1 + count_lines(head.lead)}; the lines before it are a title, which is not part "
-                "of the table (--header: line 1 is the header)"
+                f"the header is line {1 + count_lines(head.lead)}; the lines before it are a title, "
+                "which is not part of the table (--header: line 1 is the header)"
             )
         if encoding.why:
             self.remarks.append(
                 f"encoding: {self.format.encoding}, {encoding.why}; give another with --encoding"
             )
         if not self.has_header:
-            are = "s are column_1 to" if len(self.columns) > 1 else " is"
-            self.remarks.append(f"no header line: the column{are} column_{len(self.columns)}")
+            columns = "column is column_1"
+            if len(self.columns) > 1:
+                columns = f"columns are column_1 to column_{len(self.columns)}"
+            self.remarks.append(f"no header line: the {columns}")
         if encoding.original is None and not is_clean:
             self.remark_on_bytes(encoding.name)
 
     def remark_on_bytes(self, encoding: str) -> None:
         """Count the lines with bytes that are not in the encoding."""
-        number, bad = 0, []
+        bad = []
         with self.path.open("rb") as file:
-            for line in file:
-                number += 1
+            for number, line in enumerate(file, 1):
                 if not line.isascii() and not decodes(line, encoding):
                     bad.append(number)
         if not bad:
             return
         if self.given.is_strict:
-            hint = (
-                "give another --encoding"
-                if self.given.encoding
-                else "give its encoding, as in --encoding cp1252"
-            )
+            hint = "give its encoding, as in --encoding cp1252"
+            if self.given.encoding:
+                hint = "give another --encoding"
             raise InputError(f"{self.name}, line {bad[0]}: a byte is not {encoding}; {hint}")
         lines = count_of(len(bad), "line")
         self.remarks.append(
@@ -568,19 +611,19 @@ class DelimitedFile(TableFile):
         if not self.ragged_lines:
             return []
         rows = count_of(len(self.ragged_lines), "row")
-        return [
-            f"{rows} with too many or too few cells, kept and aligned: {listed_lines(self.ragged_lines)}"
-        ]
+        lines = listed_lines(self.ragged_lines)
+        return [f"{rows} with too many or too few cells, kept and aligned: {lines}"]
 
 
 def stamp_of(path: Path) -> tuple[int, ...]:
     """What changes when a file is written to."""
-    found = path.stat()
-    return found.st_size, found.st_mtime_ns, found.st_ino
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns, status.st_ino
 
 
 def listed_lines(numbers: Sequence[int]) -> str:
-    return f"line{'s' if len(numbers) > 1 else ''} {first_of(list(map(str, numbers)), MAX_LISTED_LINES)}"
+    shown = first_of([str(number) for number in numbers], MAX_LISTED_LINES)
+    return f"lines {shown}" if len(numbers) > 1 else f"line {shown}"
 
 
 def to_text(cells: pa.BinaryArray, encoding: str, delimiter: str) -> pa.StringArray:
@@ -588,9 +631,8 @@ def to_text(cells: pa.BinaryArray, encoding: str, delimiter: str) -> pa.StringAr
     if encoding == "utf-8" and delimiter.isascii():
         with suppress(pa.ArrowInvalid):
             return cells.cast(pa.string())
-    return pa.array(
-        [swap(decode_cell(cell, encoding), delimiter) for cell in cells.to_pylist()], pa.string()
-    )
+    texts = [swap(decode_cell(cell, encoding), delimiter) for cell in cells.to_pylist()]
+    return pa.array(texts, pa.string())
 
 
 def decode_cells(cells: Sequence[str], encoding: str) -> list[str]:

@@ -1,4 +1,9 @@
-"""Find out from the first rows of a file where its table begins, and whether that row is a header."""
+"""Find out from the first rows where a table begins, and whether that row is a header.
+
+Contacts of 2026                a title
+name    email                   the header: it names columns, and there are addresses below it
+Ada     ada@example.org
+"""
 
 from __future__ import annotations
 
@@ -68,9 +73,10 @@ def find_start(rows: Sequence[Sequence[str]]) -> tuple[int, bool]:
 
 
 def find_named_header(rows: Sequence[Sequence[str]], width: int) -> int | None:
-    """The header of a table whose title has an address, as "Contact: office@example.org" in a row of its own.
+    """The header of a table whose title has an address, as "Contact: office@example.org".
 
-    It names a column of addresses, and there are addresses below it.
+    That is in a row of its own. The header names a column of addresses, and there are addresses
+    below it.
     """
     for at, row in enumerate(rows[: TITLE_ROWS + 1]):
         columns = [column for column, cell in enumerate(row) if says_email(cell)]
@@ -96,7 +102,10 @@ def has_address_below(rows: Sequence[Sequence[str]], columns: Sequence[int]) -> 
 
 
 def is_data(row: Sequence[str], others: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row is not a header: it has an address, or a gap where the other rows have one."""
+    """Whether the first row is not a header.
+
+    It has an address, or a gap where the other rows have one.
+    """
     if has_address(row):
         return True
     has_number = any(NUMBER.fullmatch(cell) for cell in row)

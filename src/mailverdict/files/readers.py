@@ -1,8 +1,11 @@
 """Open table files of every kind and standard input.
 
-`open_table` decides by the ending of the file's name and returns a `TableFile`. CSV and TSV are in
-`delimited`, Parquet and Arrow files in `columnar`, JSON lines in `json_lines`, workbooks in
-`sheets`, JSON of one value in `whole_files`, vCards in `contacts`.
+`open_table` decides by the ending of the file's name and returns a `TableFile`:
+
+    contacts.csv.gz  ->  unpacked by `compression`  ->  kind "csv"  ->  `delimited`
+
+CSV and TSV are in `delimited`, Parquet and Arrow files in `columnar`, JSON lines in `json_lines`,
+workbooks in `sheets`, JSON of one value in `whole_files`, vCards in `contacts`.
 """
 
 from __future__ import annotations
@@ -68,34 +71,35 @@ def open_table(
 ) -> TableFile:
     """Open a table file, or standard input for ``"-"``; use the result in a ``with`` statement.
 
-    Standard input is Parquet, Arrow, a workbook or JSON lines if it begins like that, otherwise CSV. A directory is a
-    table of Parquet files. Messages use `name`, by default the path.
+    Standard input is Parquet, Arrow, a workbook or JSON lines if it begins like that, otherwise
+    CSV. A directory is a table of Parquet files. Messages use `name`, by default the path.
+
     Raises `InputError` if the file does not exist, is empty, or is not of the kind that its name says.
     """
     if str(path) == STDIN:
         return open_stdin(options)
     if not str(path):  # which Path reads as the working directory
         raise InputError("the name of the file is empty")
-    found = user_path(path)
-    name = name or str(found)
-    if found.is_dir():
-        return open_kind(found, "folder", options, name)
-    if not found.exists():
+    file = user_path(path)
+    name = name or str(file)
+    if file.is_dir():
+        return open_kind(file, "folder", options, name)
+    if not file.exists():
         raise InputError(f"{name}: no such file")
-    if is_device(found):
-        return open_pipe(found, options)
-    kind = kind_of_name(found, name)
-    if found.suffix.lower() in COMPRESSIONS:
-        return open_temporary(
-            unpack(found, name), lambda copy: open_kind(copy, kind, options, name)
-        )
-    return open_kind(found, kind, options, name)
+    if is_device(file):
+        return open_pipe(file, options)
+    kind = kind_of_name(file, name)
+    if file.suffix.lower() in COMPRESSIONS:
+        copy = unpack(file, name)
+        return open_temporary(copy, lambda copy: open_kind(copy, kind, options, name))
+    return open_kind(file, kind, options, name)
 
 
 def kind_of_name(path: Path, name: str) -> str:
     """The kind of a table by the ending of its name, without that of its compression."""
     is_packed = path.suffix.lower() in COMPRESSIONS
-    ending = Path(path.stem).suffix.lower() if is_packed else path.suffix.lower()
+    table = Path(path.stem) if is_packed else path
+    ending = table.suffix.lower()
     if not ending and path.suffix.lower() == ".zip":
         member = only_member(path, name)
         ending = Path(member).suffix.lower()
@@ -115,11 +119,8 @@ def kind_of_name(path: Path, name: str) -> str:
 
 def open_kind(path: Path, kind: str, options: ReadOptions, name: str) -> TableFile:
     """Open a file of a known kind; raise `InputError` for everything that is wrong with it."""
-    # The first is a table without rows then.
-    if not path.stat().st_size and kind not in (
-        "jsonl",
-        "folder",
-    ):
+    can_be_empty = kind in ("jsonl", "folder")  # the first is a table without rows then
+    if not path.stat().st_size and not can_be_empty:
         raise InputError(f"{name} is empty")
     unused = unused_options(kind, options, name)
     try:
@@ -131,12 +132,15 @@ def open_kind(path: Path, kind: str, options: ReadOptions, name: str) -> TableFi
 
 
 def unused_options(kind: str, options: ReadOptions, name: str) -> list[str]:
-    """Remarks about options for another kind of file; an error for a sheet, since the wrong table would be read."""
+    """Remarks about options for another kind of file.
+
+    A sheet is an error, since the wrong table would be read.
+    """
     if options.sheet is not None and kind != "xlsx":
         raise InputError(
             f"{name} is not a workbook and has no sheet {options.sheet!r}: leave out the sheet"
         )
-    given = [each for each in ("encoding", "delimiter") if getattr(options, each) is not None]
+    given = [option for option in ("encoding", "delimiter") if getattr(options, option) is not None]
     if not given or kind in ("csv", "tsv"):
         return []
     return [f"{' and '.join(given)}: only for CSV; {name} is read without"]
@@ -162,8 +166,9 @@ def open_stream(stream: IO[bytes], kind: str | None, options: ReadOptions, name:
     """Copy a stream to its end to a temporary file, because a CSV is read more than once."""
     with temporary_copy() as copy:
         shutil.copyfileobj(stream, copy, BLOCK)
+    path = Path(copy.name)
     return open_temporary(
-        Path(copy.name), lambda path: open_kind(path, kind or kind_of_content(path), options, name)
+        path, lambda path: open_kind(path, kind or kind_of_content(path), options, name)
     )
 
 
@@ -171,8 +176,10 @@ def kind_of_content(path: Path) -> str:
     """The kind of a table without a name, by its first bytes."""
     with path.open("rb") as file:
         start = file.read(8)
-    found = next((kind for magic, kind in MAGIC.items() if start.startswith(magic)), None)
-    return found or ("jsonl" if is_json(path) else "csv")
+    for magic, kind in MAGIC.items():
+        if start.startswith(magic):
+            return kind
+    return "jsonl" if is_json(path) else "csv"
 
 
 MAGIC = {
@@ -202,7 +209,10 @@ def has_addresses(table: pa.Table) -> bool:
     """Whether a column of addresses is found in a table, such as that of a sheet."""
     columns = {}
     for at, name in enumerate(table.column_names):
-        columns[numbered(at) if name in columns else name] = table.column(at)
+        unique = numbered(at) if name in columns else name
+        columns[unique] = table.column(at)
     choice = choose_column(columns)
-    likely = choice.doubted if choice.chosen is None else (choice.chosen,)
+    likely = choice.doubted
+    if choice.chosen is not None:
+        likely = (choice.chosen,)
     return any(candidate.with_mention for candidate in likely)
