@@ -68,7 +68,7 @@ def test_a_false_number_of_texts_does_not_end_this_process(tmp_path):
     """Releases of the reader that trust it run out of memory, older ones do not look at it."""
     path = write_raw(tmp_path / "x.xlsx", ADDRESS, strings=MANY)
     try:
-        found = read_sheet(path, path.name, None, memory=SMALL)[4]
+        found = read_sheet(path, path.name, None, memory=SMALL).rows
     except InputError as exc:
         found = str(exc)
     assert (
@@ -80,7 +80,7 @@ def test_a_false_number_of_texts_does_not_end_this_process(tmp_path):
 @pytest.mark.slow
 def test_more_cells_than_are_read_are_refused_and_not_one_is_read(tmp_path):
     path = write_raw(tmp_path / "x.xlsx", far('<c r="C4"><v>1</v></c>'))
-    assert len(read_sheet(path, "x.xlsx", None, most_cells=12)[4]) == 4
+    assert len(read_sheet(path, "x.xlsx", None, most_cells=12).rows) == 4
     found, _links = run_program(path, "x.xlsx", "rows", 11)
     assert found[2:4] == (4, 3)
     assert refuse(path, most_cells=11) == (
@@ -93,7 +93,7 @@ def test_more_cells_than_are_read_are_refused_and_not_one_is_read(tmp_path):
 @pytest.mark.slow
 def test_rows_without_cells_cost_next_to_nothing(tmp_path):
     path = write_raw(tmp_path / "x.xlsx", far('<c r="B1048576"><v>0</v></c>'))
-    *_, rows = read_sheet(path, "x.xlsx", None, memory=SMALL)
+    rows = read_sheet(path, "x.xlsx", None, memory=SMALL).rows
     assert (len(rows), rows[1], rows[-1]) == (1_048_576, ["ada@example.org", ""], ["", 0])
     assert rows[2] is rows[-2]
 
@@ -122,7 +122,7 @@ def test_what_unpacks_to_more_than_such_a_file_does_is_refused(tmp_path, part):
 def test_a_text_counts_in_each_cell_that_has_it(tmp_path):
     path = write_raw(tmp_path / "x.xlsx", SHARED * 1_000, strings=LONG)
     assert "it unpacks to more than 16 MiB" in refuse(path)
-    assert len(read_sheet(write_raw(path, SHARED * 400, strings=LONG), "x.xlsx", None)[4]) == 400
+    assert len(read_sheet(write_raw(path, SHARED * 400, strings=LONG), "x.xlsx", None).rows) == 400
 
 
 @pytest.mark.slow
@@ -162,7 +162,7 @@ def test_entities_do_not_expand(tmp_path):
 def test_a_dimension_that_is_not_true_changes_nothing(tmp_path):
     sheet = '<worksheet xmlns="%s"><dimension ref="A1:XFD1048576"/><sheetData>%s</sheetData></worksheet>'
     path = write_raw(tmp_path / "x.xlsx", ADDRESS, sheet=sheet)
-    assert read_sheet(path, "x.xlsx", None, memory=SMALL)[4] == [["email"], ["ada@example.org"]]
+    assert read_sheet(path, "x.xlsx", None, memory=SMALL).rows == [["email"], ["ada@example.org"]]
 
 
 def test_what_takes_too_long_is_stopped(tmp_path):

@@ -1,4 +1,4 @@
-"""Table files in Arrow's types: Parquet, folders of Parquet files, Feather and other Arrow IPC files.
+"""Table files in Arrow's types: Parquet, folders of Parquet files, Feather and other Arrow files.
 
 A file of a few kilobytes may hold gigabytes of text, since it can have a text once for many rows:
 
@@ -44,8 +44,8 @@ TEXT_TYPES = (
     pa.types.is_binary,
     pa.types.is_large_binary,
 )
-# What is in the folder of a table whose log decides which of its files count: the others have old or
-# deleted rows.
+# What is in the folder of a table whose log decides which of its files count: the others have old
+# or deleted rows.
 TABLE_LOGS = (
     ("_delta_log", "a Delta table", "deltalake.DeltaTable(path).to_pyarrow_table()"),
     (".hoodie", "a Hudi table", "spark.read.format('hudi').load(path)"),
@@ -87,7 +87,7 @@ def open_parquet(path: Path, name: str) -> TypedFile:
 
 
 def parquet_batches(path: Path, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
-    """The rows of a file in batches of at most `PIECE_ROWS` rows and about `PIECE_OCTETS` octets."""
+    """Batches of at most `PIECE_ROWS` rows and about `PIECE_OCTETS` octets."""
     with pyarrow.parquet.ParquetFile(path) as file:
         metadata = file.metadata
         schema = file.schema_arrow
@@ -325,10 +325,11 @@ def is_hidden(path: Path) -> bool:
 
 
 class TypedWriter:
-    """A Parquet file, or an Arrow IPC file as Feather version 2; the first piece decides the schema.
+    """A Parquet file, or an Arrow IPC file as Feather version 2.
 
-    In an Arrow file dictionary-encoded columns are text: each piece has another dictionary. A name
-    that occurs twice gets a number, since few readers can tell such columns apart.
+    The first piece decides the schema. In an Arrow file dictionary-encoded columns are text: each
+    piece has another dictionary. A name that occurs twice gets a number, since few readers can tell
+    such columns apart.
     """
 
     def __init__(self, path: Path, kind: str) -> None:

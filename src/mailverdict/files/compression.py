@@ -1,4 +1,7 @@
-"""Compressed files: unpacked to a temporary copy before they are read, packed while they are written."""
+"""Compressed files: unpacked to a temporary copy before they are read, packed while written.
+
+contacts.csv.gz  ->  a copy as contacts.csv, refused if it has more than 200 times as many octets
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,10 @@ def unpacked_limit(path: Path) -> int:
 
 
 def unpack(path: Path, name: str) -> Path:
-    """A temporary copy of a compressed file, unpacked; refused if it is a bomb, damaged, or not one table."""
+    """A temporary copy of a compressed file, unpacked.
+
+    Refused if it is a bomb, damaged, or not one table.
+    """
     limit = unpacked_limit(path)
     with (
         temporary_copy() as copy,
@@ -49,8 +55,8 @@ def unpack(path: Path, name: str) -> Path:
             copy.write(chunk)
             if copy.tell() > limit:
                 raise InputError(
-                    f"{name} unpacks to more than {MAX_RATIO} times its size, as an archive made to fill a disk does: "
-                    "unpack it yourself if you trust it"
+                    f"{name} unpacks to more than {MAX_RATIO} times its size, as an archive made "
+                    "to fill a disk does: unpack it yourself if you trust it"
                 )
     return Path(copy.name)
 
@@ -68,16 +74,15 @@ def refused_if_damaged(name: str) -> Iterator[None]:
 def only_member(path: Path, name: str) -> str:
     """The name of the file in an archive."""
     with refused_if_damaged(name), zipfile.ZipFile(path) as archive:
-        # Not a table: folders, and what macOS adds.
-        members = [
-            each
-            for each in archive.infolist()
-            if not each.is_dir() and "__MACOSX/" not in each.filename
-        ]
+        members = []
+        for member in archive.infolist():
+            is_of_macos = "__MACOSX/" in member.filename
+            if not member.is_dir() and not is_of_macos:
+                members.append(member)
     if len(members) != 1:
-        names = first_of([repr(each.filename)[:60] for each in members], 5)
-        held = f"{len(members)} files ({names})" if members else "no file"
-        raise InputError(f"{name}: holds {held}; give a zip file with one table in it")
+        names = first_of([repr(member.filename)[:60] for member in members], 5)
+        files = f"{len(members)} files ({names})" if members else "no file"
+        raise InputError(f"{name}: holds {files}; give a zip file with one table in it")
     if members[0].flag_bits & 1:
         raise InputError(f"{name} is encrypted; unpack it first")
     return members[0].filename
@@ -115,13 +120,15 @@ COMPRESSIONS = tuple(READERS)
 WRITERS: dict[str, Callable[[Path, str], Any]] = {
     ".gz": write_gzip,
     ".bz2": lambda path, _: bz2.BZ2File(path, "wb"),
-    ".xz": lambda path, _: lzma.LZMAFile(path, "wb", preset=3),  # noqa: SIM115 - the caller closes it
+    ".xz": lambda path, _: lzma.LZMAFile(path, "wb", preset=3),  # noqa: SIM115 - caller closes it
     ".zst": lambda path, _: pa.output_stream(str(path), compression="zstd"),
     ".zip": write_zip,
 }
 
 
 def open_for_writing(path: Path, target: Path) -> Any:
-    """Open a new file at `path`, packed by the ending of `target`; use it in a ``with`` statement."""
-    packed = WRITERS.get(target.suffix.lower())
-    return path.open("wb") if packed is None else packed(path, target.stem)
+    """Open a new file at `path`, packed by the ending of `target`, for a ``with`` statement."""
+    open_packed = WRITERS.get(target.suffix.lower())
+    if open_packed is None:
+        return path.open("wb")
+    return open_packed(path, target.stem)

@@ -63,7 +63,8 @@ def open_contacts(path: Path, name: str) -> TableFile:
     rows: list[dict[str, str | None]] = []
     for contact in contacts:
         name_cell = contact.name or None
-        rows += [{"name": name_cell, "email": address} for address in contact.addresses]
+        for address in contact.addresses:
+            rows.append({"name": name_cell, "email": address})
         if not contact.addresses:
             rows.append({"name": name_cell, "email": None})
     opened = open_rows(rows, name, "contacts: a row for each address, or for a contact without one")
@@ -79,11 +80,15 @@ def open_contacts(path: Path, name: str) -> TableFile:
             f"{unread:,} of {begins:,} BEGIN:VCARD are within the text of another contact, and are "
             "not read"
         )
-    without = [contact for contact in contacts if contact.others and not contact.addresses]
+    without = 0
+    others: list[str] = []
+    for contact in contacts:
+        if contact.others and not contact.addresses:
+            without += 1
+            others += contact.others
     if without:
-        others = [other for contact in without for other in contact.others]
         opened.remarks.append(
-            f"{count_of(len(without), 'contact')} without an address in EMAIL, but with one in "
+            f"{count_of(without, 'contact')} without an address in EMAIL, but with one in "
             f"{named(others)}, which is not read"
         )
     return opened
@@ -114,7 +119,8 @@ def check_addresses(name: str, text: str, contacts: list[Contact]) -> None:
 
 
 def named(properties: list[str]) -> str:
-    return first_of([repr(each) for each in dict.fromkeys(properties)], MOST_NAMED)
+    distinct = dict.fromkeys(properties)
+    return first_of(list(map(repr, distinct)), MOST_NAMED)
 
 
 def read_contacts(text: str) -> Iterator[Contact]:
@@ -137,10 +143,11 @@ def read_contacts(text: str) -> Iterator[Contact]:
                 yield open_contacts.pop()
         elif key == "AGENT" and value.strip().upper() == "BEGIN:VCARD":
             open_contacts.append(Contact())
-        elif key == "FN" or is_email(key) or ADDRESS_SIGN.search(value):
-            if not open_contacts and (key == "FN" or is_email(key)):
+        else:
+            is_known = key == "FN" or says_email(key)
+            if is_known and not open_contacts:
                 open_contacts.append(Contact(has_begin=False))
-            if open_contacts:
+            if open_contacts and (is_known or ADDRESS_SIGN.search(value)):
                 add_value(open_contacts[-1], key, read_value(parameters.upper(), value))
         previous = key
     yield from open_contacts
@@ -148,17 +155,14 @@ def read_contacts(text: str) -> Iterator[Contact]:
 
 def add_value(contact: Contact, key: str, value: str) -> None:
     has_address = ADDRESS_SIGN.search(value) is not None
+    # EMAIL, and what converters write, as "E-MAIL 2".
+    is_email = key == "EMAIL" or (has_address and says_email(key))
     if key == "FN":
         contact.name = value
-    elif value and (key == "EMAIL" or (has_address and is_email(key))):
+    elif value and is_email:
         contact.addresses.append(value)
     elif has_address:
         contact.others.append(key)
-
-
-def is_email(key: str) -> bool:
-    """Whether a property has an address: EMAIL, and what converters write, as "E-MAIL 2"."""
-    return says_email(key)
 
 
 def unfold(text: str) -> Iterator[str]:
@@ -210,8 +214,7 @@ def read_value(parameters: str, value: str) -> str:
     if "QUOTED-PRINTABLE" in parameters:
         octets = quopri.decodestring(value.encode())
         charset = CHARSET.search(parameters)
-        if charset is not None:
-            value = octets.decode(charset[1], "replace")
-        else:
-            value = octets.decode("utf-8" if is_utf8(octets) else "cp1252", "replace")
+        guessed = "utf-8" if is_utf8(octets) else "cp1252"
+        encoding = guessed if charset is None else charset[1]
+        value = octets.decode(encoding, "replace")
     return ESCAPED.sub(lambda escape: "\n" if escape[1] in "nN" else escape[1], value).strip()

@@ -1,4 +1,4 @@
-r"""CSV and TSV files: find out delimiter and header, then read the rows without changing their bytes.
+r"""CSV and TSV files: find out delimiter and header, then read the rows as they are.
 
     b"sep=;\nPeople of 2026\nid;email\n1;ada@x.org\n"
 
@@ -38,7 +38,6 @@ from .encodings import (
     Encoding,
     copy_as_utf8,
     decode_cell,
-    decodes,
     delimiter_octet,
     find_encoding,
     guess_encoding,
@@ -49,6 +48,7 @@ from .encodings import (
 )
 from .header import HEAD_ROWS, column_names, find_start, has_address, is_plain_address
 from .json_lines import is_json
+from .letters import decodes
 from .lines import (
     Rows,
     align,
@@ -249,7 +249,7 @@ def guess_delimiter(data: bytes, likely: str = "", *, is_last: bool) -> str:
 
 
 def find_rare_delimiter(opened: DelimitedFile) -> str | None:
-    """That with which most of the first rows have an address in a cell, and as many cells as the header."""
+    """That with which most of the first rows have an address, and as many cells as the header."""
     encoding = "utf-8" if opened.format.text_encoding == "utf-8" else "latin-1"
     with opened.path.open(encoding=encoding, errors="replace", newline="") as file:
         text = file.read(SAMPLE)
@@ -544,10 +544,10 @@ class DelimitedFile(TableFile):
         return self.piece(texts, len(lines), lines if with_lines else None)
 
     def check_escapes(self) -> None:
-        """Raise `InputError` where a backslash escapes a quote in a quoted cell, as in some databases.
+        """Raise `InputError` where a backslash escapes a quote in a quoted cell.
 
-        Read as CSV, the quote would end its cell, and the cells after it would move to other
-        columns.
+        Some databases write that. Read as CSV, the quote would end its cell, and the cells after it
+        would move to other columns.
         """
         sign = re.escape(self.delimiter)
         escaped = re.compile(
@@ -572,8 +572,8 @@ class DelimitedFile(TableFile):
         """Note for the user what was guessed."""
         if head.title_lines:
             self.remarks.append(
-                f"the header is line {1 + count_lines(head.lead)}; the lines before it are a title, "
-                "which is not part of the table (--header: line 1 is the header)"
+                f"the header is line {1 + count_lines(head.lead)}; the lines before it are a "
+                "title, which is not part of the table (--header: line 1 is the header)"
             )
         if encoding.why:
             self.remarks.append(

@@ -1,14 +1,19 @@
-"""The encoding of a text file: given, shown by its first bytes, or guessed; and a copy in UTF-8 where it is needed.
+r"""The encoding of a text file: given, shown by its first bytes, or guessed; and a copy in UTF-8.
 
-Bytes that are not in the encoding are kept: each byte sequence is decoded so that it can be encoded back to the same.
-Rows are split at single bytes, so a file whose delimiter is not ASCII is copied, too; there it and UNIT change places.
+    b"\xef\xbb\xbfid,..."        the byte order mark of UTF-8          `find_encoding`
+    b"i\0d\0,\0..."              every second octet is zero: UTF-16    `find_encoding`
+    b"...,G\xfcnther,..."         not UTF-8: cp1252 by its letters      `guess_encoding`, `letters`
+
+Bytes that are not in the encoding are kept: each byte sequence is decoded so that it can be encoded
+back to the same. Rows are split at single bytes, so a file in UTF-16 is read from a copy in UTF-8
+(`copy_as_utf8`), and so is one whose delimiter is not ASCII; there it and UNIT change places.
 """
 
 from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..errors import InputError
-from .letters import DOUBTFUL, PAGES, RUNS, Decoding, rank_pages
+from .letters import DOUBTFUL, PAGES, RUNS, Decoding, decodes, rank_pages
 from .table_file import LONGEST_LINE, temporary_copy
 
 BLOCK = 8 << 20  # bytes read at once: bounds memory
@@ -30,30 +35,13 @@ WITH_ORDER = {"utf-16": "utf-16-le", "utf-8-sig": "utf-8"}  # of a file without 
 # Japanese code pages have a yen sign for the backslash.
 STRUCTURE = bytes(range(0x20, 0x7F)).translate(None, b"\\~") + b"\t\r\n"
 # Code pages that are guessed, beside those of Latin text (`letters`).
-OTHERS = [
-    "cp1251",
-    "koi8_r",
-    "cp932",
-    "euc_jp",
-    "gb18030",
-    "big5",
-    "cp949",
-    "cp1253",
-    "cp1255",
-    "cp1256",
-    "cp874",
-]
-DOUBLE_BYTES = ["gb18030", "cp949", "euc_jp"]  # those whose characters are two bytes beyond ASCII
-# As second bytes of characters.
-WITH_LOW_BYTES = (
-    "shift_jis",
-    "cp932",
-    "gb",
-    "big5",
-    "cp949",
-    "cp950",
-    "johab",
+OTHERS = (
+    *("cp1251", "koi8_r", "cp932", "euc_jp", "gb18030", "big5", "cp949"),
+    *("cp1253", "cp1255", "cp1256", "cp874"),
 )
+DOUBLE_BYTES = ("gb18030", "cp949", "euc_jp")  # those whose characters are two bytes beyond ASCII
+# As second bytes of characters.
+WITH_LOW_BYTES = ("shift_jis", "cp932", "gb", "big5", "cp949", "cp950", "johab")
 RUNS_BEYOND_ASCII = re.compile(rb"[\x80-\xff][\x40-\xff]{0,40}")
 LONGEST_EXAMPLE = 30  # characters of a word in a message
 MOST_OTHERS = 2  # encodings that are named beside the guessed one
@@ -74,25 +62,40 @@ def find_encoding(path: Path, name: str, given: str | None) -> Encoding:
     """The encoding that is given or that the first bytes show; UTF-8 otherwise."""
     with path.open("rb") as file:
         sample = file.read(SAMPLE)
-    told = "" if given is None else codecs.lookup(check_encoding(given)).name
+    asked = "" if given is None else codecs.lookup(check_encoding(given)).name
     has_mark = sample.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE))
-    if told.startswith("utf-32") or has_mark or (not told and is_utf32(sample)):
+    if asked.startswith("utf-32") or has_mark or (not asked and is_utf32(sample)):
         raise InputError(f"{name} is UTF-32, which is not read: save it as UTF-8")
-    bom, marked = next(((m, e) for m, e in BYTE_ORDER_MARKS if sample.startswith(m)), (b"", None))
-    # Twice after some conversions.
-    bom = (re.match(rb"(?:" + re.escape(bom) + rb")*", sample) or [b""])[0]
-    if told:
-        if marked is not None and told.replace("-sig", "") in (marked, marked[:6]):
-            return Encoding(marked, bom=bom)
-        return Encoding(WITH_ORDER.get(told, told))
-    if marked is not None:
-        return Encoding(marked, bom=bom)
-    even, odd = sample[0::2].count(0), sample[1::2].count(0)
-    if max(even, odd) > len(sample) // 5 and min(even, odd) * 20 < max(even, odd):
-        guessed = "utf-16-le" if odd > even else "utf-16-be"
-        if re.search("[ -~]", sample.decode(guessed, "replace")):
-            return Encoding(guessed, why="guessed, since every second octet is zero")
-    return Encoding("utf-8")
+    marked = read_mark(sample)
+    if asked:
+        if marked and asked.replace("-sig", "") in (marked.name, marked.name[:6]):
+            return marked
+        return Encoding(WITH_ORDER.get(asked, asked))
+    return marked or guess_utf16(sample) or Encoding("utf-8")
+
+
+def read_mark(sample: bytes) -> Encoding | None:
+    """The encoding by a byte order mark, which is there twice after some conversions."""
+    for mark, encoding in BYTE_ORDER_MARKS:
+        if sample.startswith(mark):
+            length = len(mark)
+            while sample.startswith(mark, length):
+                length += len(mark)
+            return Encoding(encoding, bom=sample[:length])
+    return None
+
+
+def guess_utf16(sample: bytes) -> Encoding | None:
+    """UTF-16 if about every second octet is zero, as in Latin text."""
+    even = sample[0::2].count(0)
+    odd = sample[1::2].count(0)
+    more = max(even, odd)
+    if more <= len(sample) // 5 or min(even, odd) * 20 >= more:
+        return None
+    encoding = "utf-16-le" if odd > even else "utf-16-be"
+    if not re.search("[ -~]", sample.decode(encoding, "replace")):
+        return None
+    return Encoding(encoding, why="guessed, since every second octet is zero")
 
 
 def is_utf32(sample: bytes) -> bool:
@@ -116,7 +119,10 @@ def check_encoding(name: str) -> str:
 
 
 def needs_copy(encoding: str, delimiter: str) -> bool:
-    """Whether a delimiter, quote or line end may be anything but its ASCII byte; empty: no delimiter is given."""
+    """Whether a delimiter, quote or line end may be anything but its ASCII byte.
+
+    An empty delimiter is not given.
+    """
     try:
         is_like_ascii = STRUCTURE.decode(encoding) == STRUCTURE.decode("ascii")
     except (UnicodeDecodeError, LookupError):
@@ -129,8 +135,9 @@ def needs_copy(encoding: str, delimiter: str) -> bool:
 def copy_as_utf8(
     path: Path, name: str, encoding: Encoding, delimiter: str
 ) -> tuple[Encoding, Path]:
-    """Copy a file to a temporary one in UTF-8 that gives the same bytes when it is encoded again."""
-    errors, is_text = errors_of(encoding.name), False
+    """Copy a file to a temporary one in UTF-8; encoded again, it gives the same bytes."""
+    errors = errors_of(encoding.name)
+    is_text = False
     with (
         temporary_copy() as copy,
         path.open(encoding=encoding.name, errors=errors, newline="") as file,
@@ -167,7 +174,7 @@ def delimiter_octet(delimiter: str) -> bytes:
 
 
 def errors_of(encoding: str) -> str:
-    """The error handler with which each byte sequence is decoded and encoded back to the same one."""
+    """The error handler by which each byte sequence is decoded and encoded back to the same."""
     return "surrogatepass" if encoding.startswith("utf-16") else "surrogateescape"
 
 
@@ -185,15 +192,15 @@ class ByteScan:
 
 
 def scan_bytes(path: Path) -> ByteScan:
-    found = ByteScan()
+    scan = ByteScan()
     for number, block in enumerate(blocks_of(path)):
         # One octet is found far faster than two.
-        found.has_escaped_quotes |= b"\\" in block and b'\\"' in block
+        scan.has_escaped_quotes |= b"\\" in block and b'\\"' in block
         if not block.isascii():
-            found.is_ascii = False
-            if found.is_utf8 and not is_utf8(block):
-                found.first_damaged = number
-    return found
+            scan.is_ascii = False
+            if scan.is_utf8 and not is_utf8(block):
+                scan.first_damaged = number
+    return scan
 
 
 def blocks_of(path: Path) -> Iterator[bytes]:
@@ -205,9 +212,8 @@ def blocks_of(path: Path) -> Iterator[bytes]:
 
 def is_utf8(data: bytes) -> bool:
     """Whether bytes are valid UTF-8; Arrow finds it thirty times as fast as `bytes.decode`."""
-    text = pa.LargeStringArray.from_buffers(
-        1, pa.py_buffer(np.array([0, len(data)], np.int64)), pa.py_buffer(data)
-    )
+    offsets = np.array([0, len(data)], np.int64)
+    text = pa.LargeStringArray.from_buffers(1, pa.py_buffer(offsets), pa.py_buffer(data))
     try:
         text.validate(full=True)
     except pa.ArrowInvalid:
@@ -216,12 +222,15 @@ def is_utf8(data: bytes) -> bool:
 
 
 def sample_lines(path: Path, first_damaged: int) -> bytes:
-    """Lines with bytes beyond ASCII: the first ones of the file, and of the first block that is not UTF-8."""
-    sample, room = b"", SAMPLE
+    """Lines with bytes beyond ASCII: the first of the file, and of the block that is not UTF-8."""
+    sample = b""
+    room = SAMPLE
     for number, block in enumerate(blocks_of(path)):
         if number == first_damaged:
             room = len(sample) + SAMPLE
-        for line in () if block.isascii() or len(sample) >= room else re.split(rb"[\r\n]+", block):
+        if block.isascii() or len(sample) >= room:
+            continue
+        for line in re.split(rb"[\r\n]+", block):
             if not line.isascii() and len(sample) < room:
                 sample += line[:SAMPLE] + b"\n"
     return sample
@@ -241,10 +250,15 @@ def guess_encoding(sample: bytes, delimiter: str) -> Encoding:
     is_single = re.search(rb"[\x80-\xff]{2}", sample) is None  # signs, as in 5 €
     if not (has_ascii or is_single):
         return guess_other(sample, octet, delimiter)
-    pages = [page for page in PAGES if octet.decode(page, "replace") == delimiter]
-    best, *others = rank_pages(sample, pages or ["cp1252"])
-    others = [other for other in others if other.score > best.score - DOUBTFUL][:MOST_OTHERS]
-    return Encoding(best.encoding, why=explain(best, others))
+    pages = with_delimiter(PAGES, octet, delimiter)
+    best, *others = rank_pages(sample, pages)
+    doubtful = [other for other in others if other.score > best.score - DOUBTFUL]
+    return Encoding(best.encoding, why=explain(best, doubtful[:MOST_OTHERS]))
+
+
+def with_delimiter(pages: Iterable[str], octet: bytes, delimiter: str) -> list[str]:
+    """The code pages in which an octet is the delimiter."""
+    return [page for page in pages if octet.decode(page, "replace") == delimiter] or ["cp1252"]
 
 
 def guess_other(sample: bytes, octet: bytes, delimiter: str) -> Encoding:
@@ -253,48 +267,49 @@ def guess_other(sample: bytes, octet: bytes, delimiter: str) -> Encoding:
 
     runs = re.findall(rb"[\x80-\xff]+", sample)
     is_double = len(runs) > 1 and all(len(run) % 2 == 0 for run in runs)
-    likely = DOUBLE_BYTES if is_double else OTHERS
-    likely = [page for page in likely if octet.decode(page, "replace") == delimiter] or ["cp1252"]
+    likely = with_delimiter(DOUBLE_BYTES if is_double else OTHERS, octet, delimiter)
     plain = re.sub(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]", b" ", sample)
     pages = [match.encoding for match in from_bytes(plain, cp_isolation=likely)]
     if not pages:
         pages = ["cp1251" if decodes(sample, "cp1251") else "cp1252"]
     if decodes(sample, "cp1252") and sample.decode("cp1252") == sample.decode(pages[0], "replace"):
         pages[0] = "cp1252"
-    words = RUNS_BEYOND_ASCII.findall(sample)[:1]
-    best, *others = (
-        Decoding(page, tuple(word.decode(page, "replace") for word in words), 0.0) for page in pages
-    )
-    return Encoding(best.encoding, why=explain(best, others[:MOST_OTHERS]))
+    first_word = RUNS_BEYOND_ASCII.findall(sample)[:1]
+    decodings = []
+    for page in pages[: 1 + MOST_OTHERS]:
+        words = tuple(word.decode(page, "replace") for word in first_word)
+        decodings.append(Decoding(page, words, 0.0))
+    best, *others = decodings
+    return Encoding(best.encoding, why=explain(best, others))
 
 
 def explain(best: Decoding, others: list[Decoding]) -> str:
     """Why an encoding was taken, with a word that another one reads otherwise."""
+    if not best.words:
+        return "guessed by its letters, since the file is not UTF-8"
     shown = 0
-    for other in others[:1]:
-        pairs = zip(best.words, other.words, strict=True)
-        shown = next((at for at, (one, two) in enumerate(pairs) if one != two), 0)
-    example = f", as in {best.words[shown][:LONGEST_EXAMPLE]!r}" if best.words else ""
-    why = f"guessed by its letters{example}, since the file is not UTF-8"
+    for at, word in enumerate(best.words):
+        if others and word != others[0].words[at]:
+            shown = at
+            break
+    example = best.words[shown][:LONGEST_EXAMPLE]
+    why = f"guessed by its letters, as in {example!r}, since the file is not UTF-8"
     if others:
-        found = [f"{other.encoding} ({other.words[shown][:LONGEST_EXAMPLE]!r})" for other in others]
-        why += f"; it could also be {' or '.join(found)}"
+        readings = []
+        for other in others:
+            readings.append(f"{other.encoding} ({other.words[shown][:LONGEST_EXAMPLE]!r})")
+        why += f"; it could also be {' or '.join(readings)}"
     return why
 
 
-def decodes(data: bytes, encoding: str) -> bool:
-    try:
-        data.decode(encoding)
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 def decode_cell(cell: bytes, encoding: str) -> str:
-    """The text of a cell; one with bytes that are not in the encoding is read as cp1252, else as Latin-1."""
-    for each in (encoding, "cp1252"):
+    """The text of a cell.
+
+    One with bytes that are not in the encoding is read as cp1252, else as Latin-1.
+    """
+    for likely in (encoding, "cp1252"):
         try:
-            return cell.decode(each)
+            return cell.decode(likely)
         except UnicodeDecodeError:
             continue
     return cell.decode("latin-1")

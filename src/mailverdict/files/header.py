@@ -25,7 +25,9 @@ NUMBER = re.compile(r"[+\-]?\d[\d .,:/\-]*")
 
 
 def column_names(cells: Sequence[str], *, has_header: bool) -> list[str]:
-    """The names in a header, without blanks around them; a column without one is called by its position.
+    """The names in a header, without blanks around them.
+
+    A column without a name is called by its position.
 
     >>> column_names(["name", "email ", ""], has_header=True)
     ['name', 'email', 'column_3']
@@ -43,7 +45,9 @@ def numbered(at: int) -> str:
 
 
 def find_start(rows: Sequence[Sequence[str]]) -> tuple[int, bool]:
-    """The position of the table's first row, and whether that is a header; rows before it are a title.
+    """The position of the table's first row, and whether that is a header.
+
+    Rows before it are a title.
 
     >>> find_start([["Contacts of 2026"], ["name", "email"], ["Ada", "ada@example.org"]])
     (1, True)

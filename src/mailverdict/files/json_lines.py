@@ -232,7 +232,7 @@ def field_of(column: str, kinds: set[type]) -> pa.Field:
 
 
 def is_json(path: Path) -> bool:
-    """Whether a file begins as JSON of objects does, whether in lines, in an array or in several."""
+    """Whether a file begins as objects of JSON do, in lines, in an array, or over several lines."""
     with path.open("rb") as file:
         start = file.read(1 << 12).decode("utf-8-sig", "replace")
     return OBJECTS.match(start) is not None

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
 
-# How often a letter beyond ASCII is which, in thousands. From the word frequencies of wordfreq 3.1.1
-# (data of 2022), with ş and ţ for the letters with a comma, which these code pages do not have. ß is
-# counted as ss there, and Estonian is not in it: both are estimates.
+# How often a letter beyond ASCII is which, in thousands. From the word frequencies of wordfreq
+# 3.1.1 (data of 2022), with ş and ţ for the letters with a comma, which these code pages do not
+# have. ß is counted as ss there, and Estonian is not in it: both are estimates.
 WESTERN = {
     "Catalan": "é233 ó195 à144 í112 è111 ò89 ç45 ú42 ï13 ü10 á3",
     "Danish and Norwegian": "å530 ø268 æ195 é7 ö3 ä3 ü3",
@@ -47,8 +48,8 @@ BALTIC = {
     "Lithuanian": "ė210 ų176 š163 ž121 ą102 į85 ū71 č48 ę24",
 }
 TURKISH = {"German": WESTERN["German"], "Turkish": "ı404 ü173 ş145 ç114 ğ88 ö74 i̇40 â3 î2 û2"}
-# The languages of each code page, and how likely it is before anything is read. Excel saves the first
-# one in the West.
+# The languages of each code page, and how likely it is before anything is read. Excel saves the
+# first one in the West.
 PAGES = {
     "cp1252": (WESTERN, 0.0),
     "cp1250": (CENTRAL, -2.0),
@@ -57,6 +58,7 @@ PAGES = {
     "mac_roman": (WESTERN, -2.0),
     "iso8859_2": (CENTRAL, -3.0),
 }
+COUNTS = re.compile(r"(\D+)(\d+) ?")
 RUNS = re.compile(rb"[A-Za-z\x80-\xff]+")
 MOST_WORDS = 1_000  # different ones that are looked at
 LONGEST_WORD = 60  # octets of it
@@ -89,7 +91,7 @@ def rank_pages(sample: bytes, pages: list[str]) -> list[Decoding]:
     """The code pages of a text, the most probable first; of those that read alike only one."""
     runs = dict.fromkeys(run[:LONGEST_WORD] for run in RUNS.findall(sample) if not run.isascii())
     # A file that was joined from two has words in UTF-8, which say nothing about the others.
-    words = [run for run in runs if not is_utf8(run)][:MOST_WORDS]
+    words = [run for run in runs if not decodes(run, "utf-8")][:MOST_WORDS]
     readings: dict[tuple[str, ...], Decoding] = {}
     for page in pages:
         texts = tuple(word.decode(page, "replace") for word in words)
@@ -109,16 +111,16 @@ def score_page(page: str, words: tuple[str, ...]) -> float:
         shapes += shape
         spellings.append(letters)
     models = [frequencies(language) for language in languages.values()]
-    any_language = {
-        letter: sum(model.get(letter, 0.0) for model in models) / len(models)
-        for model in models
-        for letter in model
-    }
-    mixed = [score_letters(letters, any_language) + OTHER_LANGUAGE for letters in spellings]
+    totals: dict[str, float] = defaultdict(float)
+    for model in models:
+        for letter, probability in model.items():
+            totals[letter] += probability
+    any_language = {letter: total / len(models) for letter, total in totals.items()}
+    foreign = [score_letters(letters, any_language) + OTHER_LANGUAGE for letters in spellings]
     best = -math.inf
     for model in models:
         score = 0.0
-        for letters, other in zip(spellings, mixed, strict=True):
+        for letters, other in zip(spellings, foreign, strict=True):
             score += max(score_letters(letters, model), other)
         best = max(best, score)
     return before + shapes + best
@@ -131,21 +133,22 @@ def score_letters(letters: list[str], model: dict[str, float]) -> float:
 @cache
 def frequencies(counts: str) -> dict[str, float]:
     """The probability of each letter; names have rare ones more often than texts."""
-    thousands = {each.rstrip("0123456789"): int(re.sub(r"\D", "", each)) for each in counts.split()}
+    thousands = {}
+    for letter, count in COUNTS.findall(counts):
+        thousands[letter] = int(count)
     total = sum(thousands.values())
-    return {
-        letter: 0.9 * count / total + 0.1 / len(thousands) for letter, count in thousands.items()
-    }
+    rare = 0.1 / len(thousands)
+    return {letter: 0.9 * count / total + rare for letter, count in thousands.items()}
 
 
 def score_shape(word: str) -> tuple[float, list[str]]:
     """How likely the shape of a word is, and its letters beyond ASCII, small."""
     inner = word.strip(OPENING + CLOSING)
     if not any(map(is_letter, inner)):
-        return sum(SIGN if sign in ALONE else RARE_SIGN for sign in word), []
+        return score_signs(word, ALONE, RARE_SIGN), []
     start = word.index(inner)
-    score = sum(SIGN if sign in OPENING else NO_LETTER for sign in word[:start])
-    score += sum(SIGN if sign in CLOSING else NO_LETTER for sign in word[start + len(inner) :])
+    score = score_signs(word[:start], OPENING, NO_LETTER)
+    score += score_signs(word[start + len(inner) :], CLOSING, NO_LETTER)
     if APOSTROPHE.match(inner):
         inner = inner.replace("’", "'", 1)
         score += SIGN
@@ -164,9 +167,13 @@ def score_shape(word: str) -> tuple[float, list[str]]:
     return score, letters
 
 
-def is_utf8(run: bytes) -> bool:
+def score_signs(text: str, usual: str, otherwise: float) -> float:
+    return sum(SIGN if sign in usual else otherwise for sign in text)
+
+
+def decodes(data: bytes, encoding: str) -> bool:
     try:
-        run.decode()
+        data.decode(encoding)
     except UnicodeDecodeError:
         return False
     return True

@@ -74,7 +74,8 @@ def open_table(
     Standard input is Parquet, Arrow, a workbook or JSON lines if it begins like that, otherwise
     CSV. A directory is a table of Parquet files. Messages use `name`, by default the path.
 
-    Raises `InputError` if the file does not exist, is empty, or is not of the kind that its name says.
+    Raises `InputError` if the file does not exist, is empty, or is not of the kind that its name
+    says.
     """
     if str(path) == STDIN:
         return open_stdin(options)

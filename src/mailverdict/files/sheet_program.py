@@ -1,9 +1,9 @@
-"""The program that reads a workbook in a process of its own; `sheets` starts it and reads its output.
+"""The program that reads a workbook in a process of its own.
 
-calamine reads XLSX, XLSB and XLS. It sets aside the rectangle of cells that a file asks for, and a
-copy of a text for each cell that has it. Where there is no memory for that, it ends the process,
-which no `except` sees. Nothing of mailverdict is imported here, so that a small workbook is read in
-a tenth of a second.
+`sheets` starts it and reads its output. calamine reads XLSX, XLSB and XLS. It sets aside the
+rectangle of cells that a file asks for, and a copy of a text for each cell that has it. Where there
+is no memory for that, it ends the process, which no `except` sees. Nothing of mailverdict is
+imported here, so that a small workbook is read in a tenth of a second.
 
 ODS is read by `OdsBook`, since calamine (0.9) repeats rows and cells before their number can be
 checked, and joins what a tab or a line break within a cell keeps apart: two addresses would become
@@ -44,7 +44,8 @@ MAILTO = re.compile(r"mailto:([^?]{3,320})", re.IGNORECASE)
 REFERENCE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
 # A cell with a formula and no value; an empty text that was saved has the type "str".
 FORMULA_WITHOUT_VALUE = re.compile(
-    rb"<(?:\w+:)?c\b(?![^<>]*\bt=[\"']str)[^<>]*>\s*<(?:\w+:)?f\b(?:[^<>]*/>|[^<>]*>[^<]*</(?:\w+:)?f>)\s*"
+    rb"<(?:\w+:)?c\b(?![^<>]*\bt=[\"']str)[^<>]*>\s*"
+    rb"<(?:\w+:)?f\b(?:[^<>]*/>|[^<>]*>[^<]*</(?:\w+:)?f>)\s*"
     rb"(?:<(?:\w+:)?v\s*/>\s*|<(?:\w+:)?v>\s*</(?:\w+:)?v>\s*)?</(?:\w+:)?c>"
 )
 
@@ -73,13 +74,13 @@ def main(memory: str, octets: str, path: str, what: str, *arguments: str) -> Non
 def check_size(octets: int, most: int) -> None:
     if octets > most:
         raise ValueError(
-            f"it unpacks to more than {most >> 20:,} MiB, much more than a table in a file of its size; save it as CSV "
-            "if you trust it"
+            f"it unpacks to more than {most >> 20:,} MiB, much more than a table in a file of its "
+            "size; save it as CSV if you trust it"
         )
 
 
 def limit_memory(octets: int) -> None:
-    """Limit the memory of this process where the system can, and write no core file when it ends by that."""
+    """Limit the memory of this process where the system can, and write no core file at its end."""
     if sys.platform != "win32":  # which promises no memory that it does not have
         import resource  # noqa: PLC0415
 
@@ -89,11 +90,14 @@ def limit_memory(octets: int) -> None:
 
 
 def scan_parts(path: str, most: int) -> tuple[int, bool]:
-    """Unpack all parts, count the formulas whose value is not in the file, and see whether there are links.
+    """How many formulas have no value in the file, and whether there are links.
 
-    A spreadsheet program saves the value beside the formula; openpyxl, and pandas with it, do not.
+    All parts are unpacked, so that their size is known. A spreadsheet program saves the value
+    beside the formula; openpyxl, and pandas with it, do not.
     """
-    formulas, size, has_links = 0, 0, False
+    formulas = 0
+    size = 0
+    has_links = False
     if not zipfile.is_zipfile(path):  # an old workbook, which is not packed
         return 0, False
     with zipfile.ZipFile(path) as book:
@@ -103,12 +107,13 @@ def scan_parts(path: str, most: int) -> tuple[int, bool]:
                 while block := octets.read(BLOCK):
                     size += len(block)
                     check_size(size, most)
-                    if "/worksheets/" in part.filename:
-                        cells, end, rest = (rest + block).rpartition(b"c>")
-                        rest = rest[-LONGEST_XML_CELL:]
-                        has_links = has_links or b"hyperlink" in (cells + rest).lower()
-                        if b"<f" in cells or b":f" in cells:
-                            formulas += len(FORMULA_WITHOUT_VALUE.findall(cells + end))
+                    if "/worksheets/" not in part.filename:
+                        continue
+                    cells, end, rest = (rest + block).rpartition(b"c>")
+                    rest = rest[-LONGEST_XML_CELL:]
+                    has_links = has_links or b"hyperlink" in (cells + rest).lower()
+                    if b"<f" in cells or b":f" in cells:
+                        formulas += len(FORMULA_WITHOUT_VALUE.findall(cells + end))
     return formulas, has_links
 
 
@@ -127,7 +132,8 @@ class CalamineBook:
     """A workbook that calamine reads; `names` are all sheets, hidden ones last in `order`."""
 
     def __init__(self, path: str, formulas: int, *, has_links: bool) -> None:
-        from python_calamine import CalamineWorkbook, SheetVisibleEnum  # noqa: PLC0415 - after the limit is set
+        # After the limit is set.
+        from python_calamine import CalamineWorkbook, SheetVisibleEnum  # noqa: PLC0415
 
         self.path = path
         self.formulas = formulas
@@ -136,11 +142,10 @@ class CalamineBook:
         with open(path, "rb") as file:  # noqa: PTH123 - pathlib takes a while to import
             self.book = CalamineWorkbook.from_filelike(file)
         self.names = self.book.sheet_names
-        hidden = {
-            sheet.name
-            for sheet in self.book.sheets_metadata
-            if sheet.visible != SheetVisibleEnum.Visible
-        }
+        hidden = set()
+        for sheet in self.book.sheets_metadata:
+            if sheet.visible != SheetVisibleEnum.Visible:
+                hidden.add(sheet.name)
         self.order = sorted(self.names, key=hidden.__contains__)
 
     def sheet(self, name: str) -> Sheet:
@@ -173,9 +178,13 @@ def read_names(path: str, book: CalamineBook | OdsBook) -> Iterator[Any]:
 def read_rows(
     book: CalamineBook | OdsBook, most_cells: int, wanted: str | None = None
 ) -> Iterator[Any]:
-    """By default the first sheet that is not empty, of those that are not hidden if there are any."""
-    name, sheet = wanted, EMPTY_SHEET
-    for name in book.order if wanted is None else {wanted} & {*book.names}:
+    """By default the first sheet that is not empty, of those that are shown if there are any."""
+    names = book.order
+    if wanted is not None:
+        names = [wanted] if wanted in book.names else []
+    name = wanted
+    sheet = EMPTY_SHEET
+    for name in names:
         sheet = book.sheet(name)
         if sheet.start is not None:
             break
@@ -206,84 +215,90 @@ def take_rows(sheet: Sheet, count: int) -> list[Sequence[Any] | None]:
 
 
 def read_links(path: str, sheet: str, start: tuple[int, int]) -> dict[tuple[int, int], str]:
-    """The address of each link to one, by the row and the column of its cell, counted from those of `start`."""
-    found = {}
+    """The address of each link to one, by the place of its cell, counted from `start`."""
+    addresses = {}  # by the reference of the cell, as B3
     with zipfile.ZipFile(path) as book:
         part = find_part(book, sheet)
         if part is None:
             return {}
         folder, _, file = part.rpartition("/")
-        targets = {
-            name: link[1]
-            for name, target in relations(book, f"{folder}/_rels/{file}.rels")
-            if (link := MAILTO.match(target))
-        }
-        cell = None
+        targets = {}
+        for name, target in relations(book, f"{folder}/_rels/{file}.rels"):
+            mailto = MAILTO.match(target)
+            if mailto:
+                targets[name] = mailto[1]
+        cell = ""
         with book.open(part) as octets:
-            for event, element in ElementTree.iterparse(octets, ("start", "end")):  # noqa: S314 - this process may end
+            for event, element in ElementTree.iterparse(octets, ("start", "end")):  # noqa: S314
                 name = element.tag.rpartition("}")[2]
                 if event == "start":
-                    cell = element.get("r") if name == "c" else cell
-                elif name == "f" and (link := LINK_FORMULA.match(element.text or "")):
-                    found[cell] = link[1]
-                elif name == "hyperlink" and (address := targets.get(element.get(RELATIONS, ""))):
-                    found[element.get("ref")] = address
+                    if name == "c":
+                        cell = element.get("r", "")
+                elif name == "f":
+                    formula = LINK_FORMULA.match(element.text or "")
+                    if formula:
+                        addresses[cell] = formula[1]
+                elif name == "hyperlink":
+                    address = targets.get(element.get(RELATIONS, ""))
+                    if address:
+                        addresses[element.get("ref", "")] = address
                 elif name == "row":
                     element.clear()  # a sheet of a million rows would take a gigabyte
-    places = {
-        place: address
-        for ref, address in found.items()
-        if (place := place_of(ref or "")) is not None
-    }
-    return {
-        (row - start[0], column - start[1]): address for (row, column), address in places.items()
-    }
+    links = {}
+    for reference, address in addresses.items():
+        place = place_of(reference)
+        if place is not None:
+            row, column = place
+            links[row - start[0], column - start[1]] = address
+    return links
 
 
 def find_part(book: zipfile.ZipFile, sheet: str) -> str | None:
     """The part of a workbook that holds a sheet."""
     if "xl/workbook.xml" not in book.namelist():
         return None
-    tree = ElementTree.fromstring(book.read("xl/workbook.xml"))  # noqa: S314 - this process may end
-    wanted = next(
-        (
-            each.get(RELATIONS)
-            for each in tree.iter()
-            if each.get("name") == sheet and each.get(RELATIONS)
-        ),
-        None,
-    )
+    tree = ElementTree.fromstring(book.read("xl/workbook.xml"))  # noqa: S314
+    wanted = None
+    for element in tree.iter():
+        if element.get("name") == sheet and element.get(RELATIONS):
+            wanted = element.get(RELATIONS)
+            break
     target = dict(relations(book, "xl/_rels/workbook.xml.rels")).get(wanted or "")
-    part = target.removeprefix("/") if target and target.startswith("/") else f"xl/{target}"
-    return part if target and part in book.namelist() else None
+    if not target:
+        return None
+    part = target.removeprefix("/") if target.startswith("/") else f"xl/{target}"
+    return part if part in book.namelist() else None
 
 
 def relations(book: zipfile.ZipFile, part: str) -> Iterator[tuple[str, str]]:
     if part in book.namelist():
-        for each in ElementTree.fromstring(book.read(part)):  # noqa: S314 - this process may end
-            yield each.get("Id", ""), each.get("Target", "")
+        for element in ElementTree.fromstring(book.read(part)):  # noqa: S314
+            yield element.get("Id", ""), element.get("Target", "")
 
 
 def place_of(reference: str) -> tuple[int, int] | None:
     """Row and column of a reference such as B3; None for one to several cells."""
-    found = REFERENCE.fullmatch(reference)
-    if found is None:
+    match = REFERENCE.fullmatch(reference)
+    if match is None:
         return None
     column = 0
-    for letter in found[1]:
+    for letter in match[1]:
         column = column * 26 + ord(letter) - ord("A") + 1
-    return int(found[2]) - 1, column - 1
+    return int(match[2]) - 1, column - 1
 
 
 # --- ODS --------------------------------------------------------------------------------
 
 ODS_CONTENT = "content.xml"
 # What a sheet of the usual spreadsheet programs has at most.
-MOST_ROWS, MOST_COLUMNS = 1 << 20, 1 << 14
-OFFICE, STYLE, TABLE, TEXT = (
-    f"urn:oasis:names:tc:opendocument:xmlns:{name}:1.0 "
-    for name in ("office", "style", "table", "text")
-)
+MOST_ROWS = 1 << 20
+MOST_COLUMNS = 1 << 14
+NAMESPACE = "urn:oasis:names:tc:opendocument:xmlns:"
+OFFICE = NAMESPACE + "office:1.0 "
+STYLE = NAMESPACE + "style:1.0 "
+TABLE = NAMESPACE + "table:1.0 "
+TEXT = NAMESPACE + "text:1.0 "
+HREF = "http://www.w3.org/1999/xlink href"
 ODS_CELLS = {TABLE + "table-cell", TABLE + "covered-table-cell"}
 PARAGRAPHS = {TEXT + "p", TEXT + "h"}
 # What is below a sheet or a cell and is not its rows or its text: comments, drawings, deleted rows,
@@ -415,7 +430,7 @@ class OdsBook:
             if self.paragraphs > 1:
                 self.texts.append("\n")
         elif tag == TEXT + "a" and not self.link:
-            target = MAILTO.match(given.get("http://www.w3.org/1999/xlink href", ""))
+            target = MAILTO.match(given.get(HREF, ""))
             self.link = target[1] if target else ""
         elif tag == TEXT + "s":
             self.texts.append(" " * min(int(given.get(TEXT + "c", 1)), MOST_BLANKS))
@@ -432,14 +447,15 @@ class OdsBook:
     def end(self, tag: str) -> None:
         if self.skipped_at == self.depth:
             self.skipped_at = 0
-        elif not self.skipped_at:
-            if tag in ODS_CELLS and self.cell is not None:
-                self.end_cell(self.cell)
-                self.cell = None
-            elif tag in PARAGRAPHS:
-                self.is_in_paragraph = False
-            elif tag == TABLE + "table-row" and self.table is not None:
-                self.end_row(self.table)
+        elif self.skipped_at:
+            pass
+        elif tag in ODS_CELLS and self.cell is not None:
+            self.end_cell(self.cell)
+            self.cell = None
+        elif tag in PARAGRAPHS:
+            self.is_in_paragraph = False
+        elif tag == TABLE + "table-row" and self.table is not None:
+            self.end_row(self.table)
         self.depth -= 1
 
     def end_cell(self, given: dict[str, str]) -> None:
@@ -449,7 +465,8 @@ class OdsBook:
             is_saved = OFFICE + "value-type" in given
             self.formulas += not is_saved
             target = LINK_FORMULA.search(formula)
-            self.link = self.link or (target[1] if target else "")
+            if target and not self.link:
+                self.link = target[1]
         if value != "" or self.link:
             self.row.append((self.column, self.cell_repeats, value, self.link))
         self.column += self.cell_repeats
@@ -500,7 +517,9 @@ def ods_value(given: dict[str, str], text: str) -> Any:
             return {"true": True, "false": False}[given[OFFICE + "boolean-value"]]
         if kind == "date":
             date = given[OFFICE + "date-value"]
-            return (datetime.datetime if "T" in date else datetime.date).fromisoformat(date)
+            if "T" in date:
+                return datetime.datetime.fromisoformat(date)
+            return datetime.date.fromisoformat(date)
         if kind == "time":
             return ods_time(given[OFFICE + "time-value"])
     return text or given.get(OFFICE + "string-value", "")
@@ -508,10 +527,10 @@ def ods_value(given: dict[str, str], text: str) -> Any:
 
 def ods_time(text: str) -> datetime.time | datetime.timedelta:
     """A time of the day, or a duration of a day and more."""
-    found = DURATION.fullmatch(text)
-    if found is None:
+    match = DURATION.fullmatch(text)
+    if match is None:
         raise ValueError(text)
-    sign, *numbers = found.groups()
+    sign, *numbers = match.groups()
     days, hours, minutes, seconds = (int(number or 0) for number in numbers)
     duration = datetime.timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
     if sign:

@@ -81,7 +81,7 @@ def cells_of(column: Any, position: int, first: int) -> pa.Array | None:
 
 
 def are_exact(values: pa.Array) -> bool:
-    """Whether all values are numbers that a workbook, whose numbers are doubles, has as they are."""
+    """Whether all values are numbers that doubles, as those of a workbook, have as they are."""
     if pa.types.is_integer(values.type):
         sizes = pc.abs(values.cast(pa.float64(), safe=False))
         largest = pc.max(sizes).as_py()

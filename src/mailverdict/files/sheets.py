@@ -5,6 +5,9 @@ the first that is not empty, which is read at once; else the first rows of all s
 
 A file may come from anybody, and what it holds may end the process that reads it. So
 `sheet_program` reads it in another one, whose memory and time are limited by the size of the file.
+What it sends are Python values, which become columns here:
+
+    [["name", "joined"], ["Ada", datetime.date(2026, 1, 2)]]  ->  name (text), joined (date)
 """
 
 from __future__ import annotations
@@ -37,10 +40,12 @@ from .table_file import PIECE_ROWS, FileFormat, TableFile
 
 PROGRAM = str(Path(__file__).with_name("sheet_program.py"))
 MOST_CELLS = 1 << 25  # of the rectangle that is used: a full sheet (1,048,576 rows) of 32 columns
-# What the program may take. Measured: 1.1 GiB for MOST_CELLS of which few are filled; at most 30 octets of memory for
-# each octet of a file, and 0.2 seconds for each MiB.
-BASE_MEMORY, MEMORY_PER_OCTET = 3 << 29, 64
-BASE_SECONDS, SECONDS_PER_MIB = 30, 30
+# What the program may take. Measured: 1.1 GiB for MOST_CELLS of which few are filled; at most 30
+# octets of memory for each octet of a file, and 0.2 seconds for each MiB.
+BASE_MEMORY = 3 << 29
+MEMORY_PER_OCTET = 64
+BASE_SECONDS = 30
+SECONDS_PER_MIB = 30
 SAMPLE_ROWS = 2_000  # of a sheet, to see whether it has addresses
 MOST_HEAD_CELLS = 1 << 21  # of the first rows of all sheets; those after that are not looked at
 MOST_NAMED = 5  # sheets in a message
@@ -52,8 +57,8 @@ EXACT_INTEGERS = 2**53  # below this, a workbook's numbers, which are doubles, a
 class WorkbookSheet(TableFile):
     """A sheet of a workbook, read whole: it has about a million rows at most."""
 
-    def __init__(self, path: Path, name: str, table: pa.Table, found: FileFormat) -> None:
-        super().__init__(path, name, table.schema, found)
+    def __init__(self, path: Path, name: str, table: pa.Table, file_format: FileFormat) -> None:
+        super().__init__(path, name, table.schema, file_format)
         self.table = table
 
     def check_column(self, column: str) -> None:
@@ -98,85 +103,99 @@ def open_sheet(
     By default it is the first sheet for whose table `has_addresses` is true; if there is none, the
     first that is not empty.
     """
-    why = ""
-    found, names, formulas, linked, rows = read_sheet(path, name, sheet)
-    read = make_table(rows, has_header=has_header)
-    if sheet is None and len(names) > 1:
-        if read is not None and has_addresses(read.table):
-            why = " (the first with a column of addresses)"
-        else:
+    rows = read_sheet(path, name, sheet)
+    table = make_table(rows.rows, has_header=has_header)
+    is_likely = False
+    if sheet is None and len(rows.sheets) > 1:
+        is_likely = table is not None and has_addresses(table.table)
+        if not is_likely:
             for other, head in read_heads(path, name):
                 start = make_table(head, has_header=has_header)
-                if other != found and start is not None and has_addresses(start.table):
-                    why = " (the first with a column of addresses)"
-                    found, names, formulas, linked, rows = read_sheet(path, name, other)
-                    read = make_table(rows, has_header=has_header)
+                if other == rows.sheet or start is None:
+                    continue
+                if has_addresses(start.table):
+                    is_likely = True
+                    rows = read_sheet(path, name, other)
+                    table = make_table(rows.rows, has_header=has_header)
                     break
-    if read is None:
-        where = f" in sheet {found!r}" if len(names) > 1 else ""
+    if table is None:
+        where = f" in sheet {rows.sheet!r}" if len(rows.sheets) > 1 else ""
         raise InputError(f"{name} has no header line{where}")
-    opened = WorkbookSheet(path, name, read.table, FileFormat(sheet=found, title=read.title))
-    opened.has_header, opened.sheets, opened.formulas = read.has_header, names, formulas
-    if linked:
-        opened.remarks.append(
-            f"{count_of(linked, 'cell')} with an address in the link only: read as 'text <address>'"
-        )
+    opened = WorkbookSheet(path, name, table.table, FileFormat(sheet=rows.sheet, title=table.title))
+    opened.has_header = table.has_header
+    opened.sheets = rows.sheets
+    opened.formulas = rows.formulas
+    if rows.linked:
+        cells = count_of(rows.linked, "cell")
+        opened.remarks.append(f"{cells} with an address in the link only: read as 'text <address>'")
     opened.remarks += sheet_remarks(opened)
-    others = [repr(other) for other in names if other != found]
+    others = [repr(other) for other in rows.sheets if other != rows.sheet]
     if sheet is None and others:
+        why = " (the first with a column of addresses)" if is_likely else ""
         opened.remarks.append(
-            f"only sheet {found!r}{why} is read, and not {first_of(others, MOST_NAMED)}; give "
+            f"only sheet {rows.sheet!r}{why} is read, and not {first_of(others, MOST_NAMED)}; give "
             "another with --sheet"
         )
-    if not read.has_header:
+    if not table.has_header:
         opened.remarks.append(
-            f"no header line: the columns are column_1 to column_{len(read.table.columns)}"
+            f"no header line: the columns are column_1 to column_{len(opened.columns)}"
         )
     return opened
 
 
 def make_table(rows: list[list[Any]], *, has_header: bool | None) -> SheetTable | None:
     """The rows of a sheet as a table; None if the row of the header is empty."""
-    head = [[cell_text(cell) or "" for cell in row] for row in rows[:HEAD_ROWS]]
+    head = []
+    for row in rows[:HEAD_ROWS]:
+        head.append([cell_text(cell) or "" for cell in row])
     start = 0
     if has_header is None:
         start, has_header = find_start(head)
     if not head or not any(head[start]):
         return None
-    body = rows[start + 1 :] if has_header else rows[start:]
+    body = rows[start + has_header :]
     columns = zip(*body, strict=True) if body else [()] * len(rows[0])
     names = column_names(head[start], has_header=has_header)
     table = pa.table([typed_column(cells) for cells in columns], names=names)
     return SheetTable(rows[:start], table, has_header)
 
 
-def sheet_remarks(found: WorkbookSheet) -> Iterator[str]:
+def sheet_remarks(sheet: WorkbookSheet) -> Iterator[str]:
     """What a user should know about a sheet that was read."""
-    if found.formulas:
+    if sheet.formulas:
         yield (
-            f"{count_of(found.formulas, 'formula')} without a saved value in its sheets, as programs write them: read "
-            "as empty cells; open the workbook in a spreadsheet program and save it, so that it has the values"
+            f"{count_of(sheet.formulas, 'formula')} without a saved value in its sheets, as "
+            "programs write them: read as empty cells; open the workbook in a spreadsheet program "
+            "and save it, so that it has the values"
         )
-    if found.format.title:
+    if sheet.format.title:
         yield (
-            f"the header is row {len(found.format.title) + 1}; the rows before it are a title, "
+            f"the header is row {len(sheet.format.title) + 1}; the rows before it are a title, "
             "which is not part of the table (--header: row 1 is the header)"
         )
 
 
+@dataclass(frozen=True)
+class SheetRows:
+    """The rows of a sheet as Python values; all of one length."""
+
+    sheet: str
+    sheets: list[str]  # the names of all
+    formulas: int  # without a value, in all sheets
+    linked: int  # cells whose address is in their link only
+    rows: list[list[Any]]
+
+
 def read_sheet(
     path: Path, name: str, sheet: str | None, *, most_cells: int = MOST_CELLS, **limits: int
-) -> tuple[str, list[str], int, int, list[list[Any]]]:
-    """The name of the sheet, all names, formulas without a value, cells whose address is in their link, and its rows.
+) -> SheetRows:
+    """The rows of a sheet.
 
-    The rows are of one length, and hold Python values.
-
-    By default it is the first sheet that is not empty, of those that are not hidden if there are any.
+    By default it is the first one that is not empty, of those that are not hidden if there are any.
     """
     given = () if sheet is None else (sheet,)
-    (names, found, height, width, formulas), links, *pieces = run_program(
-        path, name, "rows", most_cells, *given, **limits
-    )
+    about, links, *pieces = run_program(path, name, "rows", most_cells, *given, **limits)
+    names, wanted, height, width, formulas = about
     if sheet is not None and sheet not in names:
         raise InputError(
             f"{name} has no sheet {sheet!r}{did_you_mean(sheet, names)}; there are {listed(names)}"
@@ -185,31 +204,45 @@ def read_sheet(
         raise InputError(f"{name} has no sheet")
     if height * width > most_cells:
         raise InputError(
-            f"{name} has cells in {height:,} rows and {width:,} columns of sheet {found!r}, which are more than the "
-            f"{most_cells:,} cells that are read: delete what is outside the table, or save it as CSV"
+            f"{name} has cells in {height:,} rows and {width:,} columns of sheet {wanted!r}, which "
+            f"are more than the {most_cells:,} cells that are read: delete what is outside the "
+            "table, or save it as CSV"
         )
     empty = [""] * width
-    rows = [row or empty for piece in pieces for row in piece]
-    return found, names, formulas, write_links(rows, links), rows
+    rows = []
+    for piece in pieces:
+        rows += [row or empty for row in piece]
+    linked = write_links(rows, links)
+    return SheetRows(wanted, names, formulas, linked, rows)
 
 
 def read_heads(path: Path, name: str) -> Iterator[tuple[str, list[list[Any]]]]:
     """The first rows of each sheet that is not empty; hidden ones are last."""
     for sheet, rows, links in run_program(path, name, "heads", MOST_HEAD_CELLS, SAMPLE_ROWS):
-        width = max((len(row) for row in rows if row is not None), default=0)
+        width = max(len(row or []) for row in rows) if rows else 0
         head = [row or [""] * width for row in rows]
         write_links(head, links)
         yield sheet, head
 
 
 def write_links(rows: list[list[Any]], links: dict[tuple[int, int], str]) -> int:
-    """Write the address of a link behind the text of its cell where that has none; returns of how many cells."""
+    """Write the address of a link behind the text of its cell where that has none.
+
+    Returns of how many cells.
+    """
     count = 0
     for (at, column), address in links.items():
-        if at < len(rows) and column < len(rows[at]) and "@" not in str(text := rows[at][column]):
-            row = [*rows[at]]  # empty rows are one list
-            row[column] = f"{text} <{address}>".strip() if text != "" else address
-            rows[at], count = row, count + 1
+        if at >= len(rows) or column >= len(rows[at]):
+            continue
+        text = rows[at][column]
+        if "@" in str(text):
+            continue
+        row = list(rows[at])  # empty rows are one list
+        row[column] = address
+        if text != "":
+            row[column] = f"{text} <{address}>".strip()
+        rows[at] = row
+        count += 1
     return count
 
 
@@ -220,16 +253,18 @@ def run_program(
     memory: int | None = None,
     seconds: float | None = None,
 ) -> list[Any]:
-    """What `sheet_program` says of a workbook; the limits are octets and seconds, by default those for its size.
+    """What `sheet_program` says of a workbook.
 
-    Raises `InputError` for what is not a workbook, and for one that takes more than any table in a file of its size.
+    The limits are octets and seconds, by default those for its size. Raises `InputError` for what
+    is not a workbook, and for one that takes more than any table in a file of its size.
     """
     if find_spec("python_calamine") is None:
         raise MissingExtraError("reading a workbook", "excel")
     size = path.stat().st_size
     memory = memory or BASE_MEMORY + MEMORY_PER_OCTET * size
     seconds = seconds or BASE_SECONDS + SECONDS_PER_MIB * (size >> 20)
-    # Packages are found where this process finds them; -P: not beside the program, whose neighbours have common names.
+    # Packages are found where this process finds them; -P: not beside the program, whose neighbours
+    # have common names.
     paths = os.pathsep.join(filter(None, sys.path))
     given = (memory, unpacked_limit(path), path, *arguments)
     command = [sys.executable, "-P", PROGRAM, *map(str, given)]
@@ -243,22 +278,23 @@ def run_program(
                 env={**os.environ, "PYTHONPATH": paths, "PYTHONIOENCODING": "utf-8"},
                 timeout=seconds,
                 check=False,
-                start_new_session=True,  # Ctrl-C in a terminal is for this process, which then ends the other one
+                # Ctrl-C in a terminal is for this process, which then ends the other one.
+                start_new_session=True,
             )
         except subprocess.TimeoutExpired:
-            status, said = None, "it was stopped"
+            status = None
+            problem = "it was stopped"
         else:
-            status, said = (
-                done.returncode,
-                done.stderr.decode(errors="replace").strip().rpartition("\n")[2][:300],
-            )
-            said = said if status > 0 else f"ended by signal {-status}"
+            status = done.returncode
+            last_line = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+            problem = last_line[:300] if status > 0 else f"ended by signal {-status}"
         if status == UNREADABLE:
-            raise InputError(f"{name} cannot be read as a workbook: {reason_of(path, said)}")
+            raise InputError(f"{name} cannot be read as a workbook: {reason_of(path, problem)}")
         if status != 0:
             raise InputError(
-                f"{name} cannot be read with {memory >> 20:,} MiB of memory in {seconds:,} seconds ({said}), which a "
-                "table in a file of its size needs at most: delete what is outside the table, or save it as CSV"
+                f"{name} cannot be read with {memory >> 20:,} MiB of memory in {seconds:,} seconds "
+                f"({problem}), which a table in a file of its size needs at most: delete what is "
+                "outside the table, or save it as CSV"
             )
         output.seek(0)
         return list(unpickle(output))
@@ -283,8 +319,8 @@ def mark_of(names: Sequence[str]) -> str:
     return hashlib.sha256("\n".join(names).encode()).hexdigest()
 
 
-def reason_of(path: Path, said: str) -> str:
-    """Why a file is not a workbook."""
+def reason_of(path: Path, problem: str) -> str:
+    """Why a file is not a workbook; by default what its reader says."""
     with suppress(OSError, ValueError, zipfile.BadZipFile), path.open("rb") as file:
         start = file.read(1 << 10)
         if start.startswith(b"\xd0\xcf\x11\xe0"):
@@ -298,21 +334,29 @@ def reason_of(path: Path, said: str) -> str:
             if ODS_MANIFEST in parts and b"encryption-data" in archive.read(ODS_MANIFEST):
                 return "it has a password: save it without one"
             if parts.isdisjoint(WORKBOOK_PARTS):
-                return "it is a zip file without a workbook in it; give the table itself, or a file that ends in .zip"
-    return said
+                return (
+                    "it is a zip file without a workbook in it; give the table itself, or a file "
+                    "that ends in .zip"
+                )
+    return problem
 
 
 def typed_column(cells: Sequence[Any]) -> pa.Array:
-    """A typed column if all cells are of one kind, so that they can be written back unchanged; otherwise text."""
-    filled = [None if cell == "" else cell for cell in cells]
-    kinds = set(map(type, filled)) - {type(None)}
-    arrow_type = next((each for python_types, each in COLUMN_TYPES if kinds <= python_types), None)
-    if arrow_type == pa.float64() and all(cell is None or is_integer(cell) for cell in filled):
-        return pa.array([None if cell is None else int(cell) for cell in filled], pa.int64())
-    if arrow_type is not None:
+    """A typed column if all cells are of one kind; otherwise text.
+
+    So they can be written back unchanged.
+    """
+    values = [None if cell == "" else cell for cell in cells]
+    kinds = set(map(type, values)) - {type(None)}
+    for types, arrow_type in COLUMN_TYPES:
+        if not kinds <= types:
+            continue
+        if types == NUMBERS and all(cell is None or is_integer(cell) for cell in values):
+            return pa.array([None if cell is None else int(cell) for cell in values], pa.int64())
         with suppress(pa.ArrowException, OverflowError, ValueError):  # a date out of Arrow's range
-            return pa.array(filled, arrow_type)
-    return pa.array([cell_text(cell) for cell in filled], pa.string())
+            return pa.array(values, arrow_type)
+        break
+    return pa.array([cell_text(cell) for cell in values], pa.string())
 
 
 def is_integer(cell: float) -> bool:
@@ -330,15 +374,17 @@ def cell_text(cell: Any) -> str | None:
     if isinstance(cell, float) and is_integer(cell):
         return str(int(cell))
     if isinstance(cell, datetime.timedelta):
+        sign = "-" if cell.days < 0 else ""
         minutes, seconds = divmod(round(abs(cell.total_seconds())), 60)
-        return f"{'-' if cell.days < 0 else ''}{minutes // 60}:{minutes % 60:02}:{seconds:02}"
+        return f"{sign}{minutes // 60}:{minutes % 60:02}:{seconds:02}"
     return str(cell)
 
 
+NUMBERS: set[type] = {int, float}
 COLUMN_TYPES: tuple[tuple[set[type], pa.DataType], ...] = (
     ({str}, pa.string()),
     ({bool}, pa.bool_()),
-    ({int, float}, pa.float64()),
+    (NUMBERS, pa.float64()),
     ({datetime.date}, pa.date32()),
     ({datetime.datetime}, pa.timestamp("us")),
 )

@@ -36,8 +36,8 @@ CELL_MARK = {b"mailverdict": b"cell"}  # metadata of a column that is still as i
 JSON_MARK = {b"mailverdict": b"json"}  # of such a column whose text is JSON
 LINE_FIELD = pa.field(LINE, pa.large_binary(), metadata=CELL_MARK)
 
-# What a table file may have at most, in any kind of file, and in octets in text files. A file beyond
-# that is damaged, read with a wrong delimiter, or made to use up time and memory.
+# What a table file may have at most, in any kind of file, and in octets in text files. A file
+# beyond that is damaged, read with a wrong delimiter, or made to use up time and memory.
 MAX_COLUMNS = 16_384  # as many as a sheet of a spreadsheet
 LONGEST_LINE = 8 << 20
 LONGEST_CELL = 4 << 20
@@ -76,7 +76,7 @@ class FileFormat:
     # CSV: of the octets that are read, which may be a copy in UTF-8.
     text_encoding: str | None = None
     delimiter: str = ","  # CSV
-    # CSV: what is before the first row: a byte order mark, a title, the header; in the text encoding.
+    # CSV: what is before the first row in the text encoding: byte order mark, title, header.
     head: bytes = b""
     sheet: str | None = None  # XLSX
     title: Sequence[Sequence[Any]] = ()  # XLSX: the rows before the header
@@ -86,7 +86,9 @@ UNKNOWN = FileFormat()
 
 
 def without_options(remark: str, instead: Mapping[str, str] | None = None) -> str:
-    """A remark without options of the command line; `instead` has other advice by the option's name.
+    """A remark without options of the command line.
+
+    `instead` has other advice by the option's name.
 
     >>> without_options("only sheet 'A' is read; give another with --sheet", {"sheet": "save it"})
     "only sheet 'A' is read; save it"

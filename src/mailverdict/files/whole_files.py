@@ -50,17 +50,15 @@ def open_array(path: Path, name: str) -> TableFile:
         rows = json.loads(read_whole(path, name))
     except (ValueError, RecursionError) as exc:
         raise InputError(f"{name}: not valid JSON: {str(exc)[:200]}") from None
-    objects = [row for row in rows if isinstance(row, dict)]
-    others = len(rows) - len(objects)
+    others = sum(not isinstance(row, dict) for row in rows)
     if 2 * others > len(rows):
         raise InputError(
-            f"{name}: the array has items that are not objects; give addresses alone as text, one a line"
+            f"{name}: the array has items that are not objects; give addresses alone as text, one "
+            "a line"
         )
-    opened = open_rows(
-        flat_rows((row if isinstance(row, dict) else {} for row in rows), name),
-        name,
-        "an array of objects: what is written as JSON has a line for each",
-    )
+    members = (row if isinstance(row, dict) else {} for row in rows)
+    remark = "an array of objects: what is written as JSON has a line for each"
+    opened = open_rows(flat_rows(members, name), name, remark)
     if others:
         items = count_of(others, "item of the array", "items of the array")
         opened.remarks.append(f"{items} without an object, read as a row without cells")
@@ -127,22 +125,23 @@ def open_document(document: Row, path: Path, name: str, *, is_line: bool) -> Tab
     others = [repr(other[:LONGEST_SHOWN]) for other in lists if other != where]
     beside = f", and not {first_of(others, MOST_NAMED)}" if others else ""
     remark = (
-        f"the table is the list {where[:LONGEST_SHOWN]!r} of the object{beside}: what is written as "
-        "JSON has a line for each item"
+        f"the table is the list {where[:LONGEST_SHOWN]!r} of the object{beside}: what is written "
+        "as JSON has a line for each item"
     )
     return open_rows(flat_rows(rows, name), name, remark)
 
 
 def check_one_row(document: Row, name: str) -> None:
     """Raise `InputError` for an object that may hold several people: they would be one row."""
-    nested = {
-        key: len(HAS_ADDRESS.findall(dump(member)))
-        for key, member in document.items()
-        if isinstance(member, dict | list)
-    }
-    count = sum(nested.values())
+    count = 0
+    holders = []
+    for key, member in document.items():
+        if isinstance(member, dict | list):
+            addresses = len(HAS_ADDRESS.findall(dump(member)))
+            count += addresses
+            if addresses:
+                holders.append(repr(key[:LONGEST_SHOWN]))
     if count > 1:
-        holders = [repr(key[:LONGEST_SHOWN]) for key, number in nested.items() if number]
         raise InputError(
             f"{name}: it is one object with {count:,} addresses nested in "
             f"{first_of(holders, MOST_NAMED)}, and without a list of objects; {ADVICE}"
@@ -150,14 +149,14 @@ def check_one_row(document: Row, name: str) -> None:
 
 
 def several_lists(name: str, lists: dict[str, list[Row]]) -> str:
-    shown = [
-        f"{where[:LONGEST_SHOWN]!r} ({count_of(len(rows), 'object')})"
-        for where, rows in lists.items()
-    ]
+    described = []
+    for where, rows in lists.items():
+        described.append(f"{where[:LONGEST_SHOWN]!r} ({count_of(len(rows), 'object')})")
     first = next(iter(lists))
     return (
         f"{name}: its members are nested, and several are lists that could be the table: "
-        f"{first_of(shown, MOST_NAMED)}; give one of them alone, as with jq -c '.{first[:LONGEST_SHOWN]}[]'"
+        f"{first_of(described, MOST_NAMED)}; give one of them alone, as with jq -c "
+        f"'.{first[:LONGEST_SHOWN]}[]'"
     )
 
 
@@ -220,9 +219,8 @@ def read_whole(path: Path, name: str, advice: str = SPLIT) -> bytes:
 
 def open_rows(rows: Iterable[Row], name: str, remark: str) -> TableFile:
     with temporary_copy() as copy:
-        copy.writelines(
-            json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n" for row in rows
-        )
+        for row in rows:
+            copy.write(dump(row).encode("utf-8", "replace") + b"\n")
     opened: TableFile = open_temporary(Path(copy.name), lambda path: JsonLinesFile(path, name))
     opened.remarks.append(remark)
     return opened

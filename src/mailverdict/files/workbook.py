@@ -1,7 +1,11 @@
-"""Workbooks (XLSX) for people: a header that stays, filters, widths that fit, a sheet for each action and a summary.
+"""Workbooks (XLSX) for people: a header that stays, filters, widths that fit.
 
-Rows are written as they come and are not held in memory (`constant_memory` of xlsxwriter). Text is written as text, so
-that no cell is a formula.
+    verify --output people.xlsx        one sheet with the table
+    with an action for each row        Everything | Summary | Send | Review | Retry | Drop
+    a report                           Summary and others, with its sections below each other
+
+Rows are written as they come and are not held in memory (`constant_memory` of xlsxwriter). Text is
+written as text, so that no cell is a formula.
 """
 
 from __future__ import annotations
@@ -54,7 +58,8 @@ UNNAMED = "verified"
 EVERYTHING = "Everything"  # the sheet of all rows and columns, beside those for people
 SUMMARY = "Summary"  # the name of a sheet with figures, the first of a report
 SUMMARY_WIDTHS = (44, 26, *[15] * 9)  # characters, of the columns of a summary
-ROW_HEIGHT, CHART_ROWS = 20, 14  # pixels; rows of a chart with the blank ones around it
+ROW_HEIGHT = 20  # pixels
+CHART_ROWS = 14  # of a chart with the blank ones around it
 
 
 def import_xlsxwriter(doing: str) -> Any:
@@ -66,16 +71,22 @@ def import_xlsxwriter(doing: str) -> Any:
 
 
 def check_room(rows: int = 0, columns: int = 0) -> None:
-    """Raise `InputError` for a table that a sheet has no room for; xlsxwriter would leave the rest out."""
-    for count, most, what in ((rows, XLSX_ROWS - 1, "rows"), (columns, XLSX_COLUMNS, "columns")):
-        if count > most:
-            raise InputError(
-                f"more than {most:,} {what} do not fit a workbook; write CSV or Parquet"
-            )
+    """Raise `InputError` for a table that a sheet has no room for.
+
+    xlsxwriter would leave the rest out.
+    """
+    most_rows = XLSX_ROWS - 1
+    problem = ""
+    if rows > most_rows:
+        problem = f"more than {most_rows:,} rows"
+    elif columns > XLSX_COLUMNS:
+        problem = f"more than {XLSX_COLUMNS:,} columns"
+    if problem:
+        raise InputError(f"{problem} do not fit a workbook; write CSV or Parquet")
 
 
 def check_replaced(path: Path) -> None:
-    """Raise `InputError` if a workbook would replace a file with a sheet that mailverdict did not write."""
+    """Raise `InputError` if a file has a sheet that mailverdict did not write."""
     if not path.is_file() or not path.stat().st_size:
         return
     try:
@@ -84,8 +95,8 @@ def check_replaced(path: Path) -> None:
     except InputError as exc:
         raise InputError(f"{exc}; it is not replaced: give another name, or remove it") from exc
     raise InputError(
-        f"{path} has sheets that this version of mailverdict did not write, and is not replaced: give another name, or "
-        "remove it"
+        f"{path} has sheets that this version of mailverdict did not write, and is not replaced: "
+        "give another name, or remove it"
     )
 
 
@@ -95,7 +106,8 @@ class FormattedBook:
     def __init__(self, path: Path, doing: str = "writing XLSX") -> None:
         self.path = path
         self.book = import_xlsxwriter(doing).Workbook(str(path), XLSX_OPTIONS)
-        ground, line = COLOURS["sunken"].light, COLOURS["line-strong"].light
+        ground = COLOURS["sunken"].light
+        line = COLOURS["line-strong"].light
         self.head = self.book.add_format(
             {"bold": True, "bg_color": ground, "bottom": 1, "bottom_color": line}
         )
@@ -106,14 +118,15 @@ class FormattedBook:
         self.names: set[str] = set()
 
     def add_sheet(self, name: str) -> Any:
-        """A worksheet; the name gets a number if there is a sheet of this name, in whatever case."""
-        wanted, number = name[:SHEET_NAME], 1
-        while wanted.lower() in self.names:
+        """A worksheet; the name gets a number if there is a sheet of this name, in any case."""
+        unique = name[:SHEET_NAME]
+        number = 1
+        while unique.lower() in self.names:
             number += 1
             end = f" {number}"
-            wanted = name[: SHEET_NAME - len(end)] + end
-        self.names.add(wanted.lower())
-        sheet = self.book.add_worksheet(wanted, row_sheet_class())
+            unique = name[: SHEET_NAME - len(end)] + end
+        self.names.add(unique.lower())
+        sheet = self.book.add_worksheet(unique, row_sheet_class())
         sheet.set_landscape()
         sheet.set_paper(A4)
         sheet.fit_to_pages(1, 0)  # all columns on one page when printed
@@ -122,20 +135,23 @@ class FormattedBook:
     def close(self) -> None:
         from xlsxwriter.exceptions import FileCreateError  # noqa: PLC0415 - an extra
 
-        self.book.set_custom_property(
-            "mailverdict", mark_of([sheet.get_name() for sheet in self.book.worksheets()])
-        )
+        names = [sheet.get_name() for sheet in self.book.worksheets()]
+        self.book.set_custom_property("mailverdict", mark_of(names))
         try:
             self.book.close()
         except FileCreateError as exc:
-            # The zip file is still open, and closes itself later: that needs some room on a full disk.
+            # The zip file is still open, and closes itself later: that needs some room on a full
+            # disk.
             with suppress(OSError):
                 os.truncate(self.path, 0)
             raise exc.args[0] from exc  # the OSError
 
 
 class TableSheet:
-    """A worksheet with one table: a header that stays in view, filters, and columns as wide as their longest text."""
+    """A worksheet with one table.
+
+    It has a header that stays in view, filters, and columns as wide as their longest text.
+    """
 
     def __init__(self, book: FormattedBook, name: str, title: Iterable[Sequence[Any]] = ()) -> None:
         self.book = book
@@ -184,11 +200,13 @@ class TableSheet:
         """What the sheet cannot hold."""
         if not self.cut:
             return []
-        rows = first_of([f"{row:,}" for row in sorted(set(self.cut))], SHOWN_ROWS)
-        where = f"row {rows}" if len(set(self.cut)) == 1 else f"rows {rows}"
         cells = count_of(len(self.cut), "cell")
+        rows = sorted(set(self.cut))
+        shown = first_of([f"{row:,}" for row in rows], SHOWN_ROWS)
+        where = "row" if len(rows) == 1 else "rows"
         return [
-            f"{cells} cut to {XLSX_CELL:,} characters, the most that a workbook allows, in {where}"
+            f"{cells} cut to {XLSX_CELL:,} characters, the most that a workbook allows, in {where} "
+            f"{shown}"
         ]
 
     def finish(self) -> None:
@@ -196,18 +214,19 @@ class TableSheet:
         if self.header_row is None:
             return
         for column, width in enumerate(self.widths):
-            self.sheet.set_column(column, column, min(max(width, NARROW), WIDE) + 1)
+            bounded = min(max(width, NARROW), WIDE)
+            self.sheet.set_column(column, column, bounded + 1)
         if self.widths:
-            self.sheet.autofilter(
-                self.header_row, 0, max(self.row - 1, self.header_row), len(self.widths) - 1
-            )
+            last_row = max(self.row - 1, self.header_row)
+            self.sheet.autofilter(self.header_row, 0, last_row, len(self.widths) - 1)
 
 
 def width_of(column: Any) -> int:
     """Characters of the longest value; those of a time as a workbook shows it."""
     if pa.types.is_temporal(column.type):
         return MOMENT
-    return int(pc.max(pc.utf8_length(column.cast(pa.string()))).as_py() or 0)
+    lengths = pc.utf8_length(column.cast(pa.string()))
+    return int(pc.max(lengths).as_py() or 0)
 
 
 def long_rows(column: Any) -> list[int]:
@@ -215,10 +234,9 @@ def long_rows(column: Any) -> list[int]:
     # pyarrow 18 crashes at an array without chunks.
     if not pa.types.is_string(column.type) or not len(column):
         return []
-    found: list[int] = pc.indices_nonzero(
-        pc.greater(pc.utf8_length(column), XLSX_CELL).fill_null(False)
-    ).to_pylist()
-    return found
+    is_long = pc.greater(pc.utf8_length(column), XLSX_CELL)
+    rows: list[int] = pc.indices_nonzero(is_long.fill_null(False)).to_pylist()
+    return rows
 
 
 @dataclass(frozen=True)
@@ -230,9 +248,10 @@ class ActionSheets:
 
 
 class XlsxTableWriter:
-    """A workbook whose first sheet is the table, named as that of the workbook `like`, with the rows before its header.
+    """A workbook whose first sheet is the table.
 
-    With `by_action` each action gets a sheet of its own, and there is a summary.
+    It is named as that of the workbook `like`, and has the rows before its header. With `by_action`
+    each action gets a sheet of its own, and there is a summary.
     """
 
     def __init__(
@@ -274,7 +293,7 @@ class XlsxTableWriter:
         self.book.close()
 
 
-# --- sections of a report ---------------------------------------------------------------------------------------------
+# --- sections of a report ----------------------------------------------------------------
 
 
 def put_sections(book: FormattedBook, sheet: Any, sections: Iterable[Section]) -> None:
@@ -301,9 +320,8 @@ def put_section(book: FormattedBook, sheet: Any, row: int, section: Section) -> 
             put_text(sheet, row, column, label, book.head)
         row += 1
     first = row
-    for at in range(
-        len(section.rows)
-    ):  # row by row: a row is written for good when the next one begins
+    # Row by row: a row is written for good when the next one begins.
+    for at in range(len(section.rows)):
         for column, (_, cells) in enumerate(columns):
             put_figure(book, sheet, row, column, cells[at])
         row += 1
@@ -327,7 +345,10 @@ def put_figure(book: FormattedBook, sheet: Any, row: int, column: int, cell: Any
 
 
 def sheet_columns(section: Section) -> Iterator[tuple[str, Sequence[Any]]]:
-    """Labels and cells; bars of several counts are a column for each, and one that repeats a figure is left out."""
+    """Labels and cells.
+
+    Bars of several counts are a column for each, and one that repeats a figure is left out.
+    """
     for at, (label, kind) in enumerate(section.columns):
         cells = [row[at] for row in section.rows]
         if kind == "bars":
@@ -340,15 +361,18 @@ def sheet_columns(section: Section) -> Iterator[tuple[str, Sequence[Any]]]:
 
 
 def put_chart(book: FormattedBook, sheet: Any, first: int, end: int, section: Section) -> int:
-    """Draw the numbers in the rows from `first` to before `end` below these; returns how many rows it covers."""
+    """Draw the numbers in the rows from `first` to before `end` below these.
+
+    Returns how many rows it covers.
+    """
     chart = book.book.add_chart({"type": "bar"})
     where = sheet.get_name()
-    names = [cells[0] for cells in section.rows]
+    points = [{"fill": {"color": colour(cells[0])}} for cells in section.rows]
     chart.add_series(
         {
             "categories": [where, first, 0, end - 1, 0],
             "values": [where, first, 1, end - 1, 1],
-            "points": [{"fill": {"color": colour(name)}} for name in names],
+            "points": points,
             "data_labels": {"value": True},
             "gap": 40,
         }
@@ -363,7 +387,7 @@ def put_chart(book: FormattedBook, sheet: Any, first: int, end: int, section: Se
     return CHART_ROWS
 
 
-# --- cells ------------------------------------------------------------------------------------------------------------
+# --- cells ------------------------------------------------------------------------------
 
 
 def put_row(sheet: Any, row: int, cells: Sequence[Any]) -> None:
@@ -388,8 +412,9 @@ def put_cell(sheet: Any, row: int, column: int, cell: Any) -> None:
 def put_text(sheet: Any, row: int, column: int, text: str, style: Any = None) -> None:
     """Write a text that the reader sees as it is.
 
-    With `constant_memory`, xlsxwriter takes a text between ``<r>`` and ``</r>`` for the XML of a rich string, and writes
-    it as it stands: a cell of the user's could hold a formula, or break the workbook. As two parts it is escaped.
+    With `constant_memory`, xlsxwriter takes a text between ``<r>`` and ``</r>`` for the XML of a
+    rich string, and writes it as it stands: a cell of the user's could hold a formula, or break the
+    workbook. As two parts it is escaped.
     """
     text = text[:XLSX_CELL]
     if text.startswith("<r>") and text.endswith("</r>"):
@@ -404,9 +429,14 @@ def put_text(sheet: Any, row: int, column: int, text: str, style: Any = None) ->
 
 
 def is_exact(cell: Any) -> bool:
-    """Whether a value is the same in a workbook, whose numbers are doubles and whose first date is of 1900."""
-    if isinstance(cell, int | float):
-        return isinstance(cell, float) or abs(cell) < 2**53
+    """Whether a value is the same in a workbook.
+
+    Its numbers are doubles, and its first date is of 1900.
+    """
+    if isinstance(cell, float):
+        return True
+    if isinstance(cell, int):
+        return abs(cell) < 2**53
     if isinstance(cell, decimal.Decimal):
         return cell.is_finite() and len(cell.as_tuple().digits) <= EXACT_DIGITS
     return isinstance(cell, datetime.date) and cell.year >= 1900

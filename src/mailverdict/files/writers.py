@@ -252,7 +252,7 @@ class CsvTableWriter:
     def changed_rows(
         self, rows: pa.LargeStringArray, batch: pa.RecordBatch, changed: Sequence[int]
     ) -> pa.LargeStringArray:
-        """Rows of the other CSV with other values in some columns, or with cells that are escaped."""
+        """Rows of the other CSV with other values in some columns, or with escaped cells."""
         delimiter = delimiter_octet(self.delimiter)
         split = [split_cells(row, delimiter) for row in rows.view(OCTETS).to_pylist()]
         for at in changed:
@@ -361,7 +361,7 @@ def neutralize(texts: pa.LargeStringArray) -> pa.LargeStringArray:
 
 
 def quote(texts: pa.LargeStringArray, delimiter: str) -> pa.LargeStringArray:
-    """Put quotes around text that contains the delimiter, a quote or a line end (RFC 4180 section 2).
+    """Put quotes around text with the delimiter, a quote or a line end (RFC 4180 section 2).
 
     >>> quote(pa.array(["ada", "a,b", '5" pipe'], pa.large_string()), ",").to_pylist()
     ['ada', '"a,b"', '"5"" pipe"']
