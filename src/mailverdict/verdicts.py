@@ -1,4 +1,6 @@
-"""From evidence to a decision: ordered reasons and a verdict. Pure, and the only place that creates verdicts.
+"""From evidence to a decision: ordered reasons and a verdict.
+
+Pure, and the only place that creates verdicts.
 
 `settle` branches by validation type; the table `PRECEDENCE` orders the reasons and gives each its
 verdict.
@@ -118,7 +120,8 @@ def contradiction_in(found: Verification) -> str:
 
     >>> contradiction_in(Verification("ada@firm.com", "smtp", "invalid", ("greylisted",)))
     "'invalid', but by the contract greylisted means 'unknown'"
-    >>> contradiction_in(Verification("ada@firm.com", "smtp", "invalid", ("on_holiday", "greylisted")))
+    >>> reasons = ("on_holiday", "greylisted")
+    >>> contradiction_in(Verification("ada@firm.com", "smtp", "invalid", reasons))
     ''
     """
     if found.result == Verdict.UNKNOWN:
@@ -159,7 +162,7 @@ def settle_malformed(validation_type: ValidationType, message: str) -> Decision:
 
 
 def settle_domain(validation_type: ValidationType, evidence: Evidence) -> Decision:
-    """`mx` and `mx_blacklist`: whether the domain can receive mail, and whether its exchange is listed."""
+    """`mx` and `mx_blacklist`: whether the domain can receive mail, and is not listed."""
     dns = evidence.dns
     assert dns is not None
     if dns.outcome is DnsOutcome.UNDETERMINED:
@@ -254,5 +257,8 @@ def dns_fault(dns: DomainEvidence) -> Fault:
 
 
 def settle_saturated(reason: Reason) -> Decision:
-    """`throttled` or `rate_limited`: the queue or the limiter of this machine refused; nothing was asked."""
+    """`throttled` or `rate_limited`: this machine's queue or limiter refused.
+
+    Nothing was asked.
+    """
     return Decision(Verdict.UNKNOWN, (reason,), {}, (Fault(reason.upper(), SATURATION[reason]),))

@@ -1,8 +1,10 @@
-"""Whether the exchanges of a domain are on a blacklist: configured hosts and addresses, and DNS lists (RFC 5782).
+"""Whether the exchanges of a domain are on a blacklist.
 
-`BlacklistCheck` compares host names and addresses with the configured ones, then asks each DNS list (`ZoneCheck`) that
-has passed its self-test. Only an answer that means *listed* counts as listed; if a list could not be asked, the result
-is undetermined, never clean.
+A blacklist is a set of configured hosts and addresses, and DNS lists (RFC 5782).
+
+`BlacklistCheck` compares host names and addresses with the configured ones, then asks each DNS list
+(`ZoneCheck`) that has passed its self-test. Only an answer that means *listed* counts as listed; if
+a list could not be asked, the result is undetermined, never clean.
 """
 
 from __future__ import annotations
@@ -19,8 +21,9 @@ from ..model.settings import Blacklist, Network, Zone
 from .dns.answers import DENIALS, AnswerCache, DnsAnswer, IPAddress, RecordType
 
 STATIC_HOSTS, STATIC_IPS = "static hosts", "static ips"
-# Of one domain, and of one host. The largest operators publish about twenty of each; more would let a domain cause
-# floods of questions to a list. If some are not looked up, the result is undetermined.
+# Of one domain, and of one host. The largest operators publish about twenty of each; more would let
+# a domain cause floods of questions to a list. If some are not looked up, the result is
+# undetermined.
 MAX_EXCHANGES, MAX_ADDRESSES = 32, 32
 MAX_MESSAGES = 3  # in one sentence
 CACHE_SIZE = 100_000  # hosts; answers about addresses are in the resolver's cache
@@ -30,7 +33,8 @@ TRUSTED_FOR, RETEST_AFTER = (
     60.0,
 )
 
-# RFC 5782 section 5: the entry that every DNS list contains, and the one that none contains, to test that it works.
+# RFC 5782 section 5: the entry that every DNS list contains, and the one that none contains, to
+# test that it works.
 LISTED_TEST = {4: ipaddress.ip_address("127.0.0.2"), 6: ipaddress.ip_address("::ffff:127.0.0.2")}
 CLEAN_TEST = {4: ipaddress.ip_address("127.0.0.1"), 6: ipaddress.ip_address("::ffff:127.0.0.1")}
 # Not about an exchange.
@@ -56,7 +60,8 @@ class ResolverLike(Protocol):
 def merge_results(results: Sequence[BlacklistEvidence]) -> BlacklistEvidence:
     """Combine the results of several sources: listed beats undetermined, which beats clean.
 
-    >>> merge_results([BlacklistEvidence(False), BlacklistEvidence(None, "no answer"), BlacklistEvidence(True, "on b")])
+    >>> unlisted, unasked = BlacklistEvidence(False), BlacklistEvidence(None, "no answer")
+    >>> merge_results([unlisted, unasked, BlacklistEvidence(True, "on b")])
     BlacklistEvidence(listed=True, message='on b', sources=())
     """
     sources = tuple(dict.fromkeys(source for each in results for source in each.sources))
@@ -73,10 +78,12 @@ def clean(sources: tuple[str, ...]) -> BlacklistEvidence:
 
 
 class BlacklistCheck:
-    """Checks exchanges against one blacklist; each host is looked up once, and each list is tested once in a while.
+    """Checks exchanges against one blacklist.
 
-    `notices` are messages for the user: which DNS lists are not used, and why. Each is added once; the caller may
-    empty the list after showing them.
+    Each host is looked up once, and each list is tested once in a while.
+
+    `notices` are messages for the user: which DNS lists are not used, and why. Each is added once;
+    the caller may empty the list after showing them.
     """
 
     def __init__(
@@ -98,7 +105,9 @@ class BlacklistCheck:
         )
 
     async def observe(self, evidence: DomainEvidence) -> BlacklistEvidence:
-        """Check the exchanges of a domain: listed if one is, else undetermined if anything could not be asked.
+        """Check the exchanges of a domain.
+
+        It is listed if one of them is, else undetermined if anything could not be asked.
 
         An empty blacklist lists nothing and has no sources.
         """
@@ -175,7 +184,10 @@ class BlacklistCheck:
 
 
 class NetworkTable:
-    """Finds the network of an address; the cost grows with the number of prefix lengths, not of networks."""
+    """Finds the network of an address.
+
+    The cost grows with the number of prefix lengths, not of networks.
+    """
 
     def __init__(self, networks: Iterable[Network]) -> None:
         self._by_length: dict[tuple[int, int], dict[int, Network]] = {}
@@ -193,7 +205,10 @@ class NetworkTable:
 
 
 class ZoneCheck:
-    """Asks one DNS list about addresses, once it has passed its self-test; `notice` gets the reason if it has not."""
+    """Asks one DNS list about addresses, once it has passed its self-test.
+
+    `notice` gets the reason if it has not.
+    """
 
     def __init__(
         self,
@@ -228,7 +243,8 @@ class ZoneCheck:
         failure = find_failure(entry, absent, version)
         if failure:
             self._notice(
-                f"The DNS list {self._zone.name} is not used: {failure}. What it lists is undetermined."
+                f"The DNS list {self._zone.name} is not used: {failure}. What it lists is "
+                "undetermined."
             )
         return BlacklistEvidence(None if failure else bool(codes_of(entry)), failure)
 
@@ -246,9 +262,12 @@ def name_of_entry(address: IPAddress, zone: Zone) -> str:
 
 
 def find_failure(entry: DnsAnswer, absent: DnsAnswer, version: int) -> str:
-    """Why a list is not used, by its answers about the entry that must exist and the one that must not; else empty.
+    """Why a list is not used; empty if it can be.
 
-    See RFC 5782 section 5. Without the entry for IPv6 it lists IPv4 addresses only, as most lists do.
+    The answers are about the entry that must exist and the one that must not.
+
+    See RFC 5782 section 5. Without the entry for IPv6 it lists IPv4 addresses only, as most lists
+    do.
     """
     for answer in (entry, absent):
         if answer.message:

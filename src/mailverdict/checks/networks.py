@@ -1,8 +1,9 @@
 """Which IP addresses may be contacted, and which can be those of a mail server on the Internet.
 
-The address of a mail server comes from somebody else's DNS, and must not make this host connect to its own network.
-Two packaged lists say which networks are special: the rows of IANA's registries, and what these lack. An IPv6 address
-can contain an IPv4 address to which a translator or a tunnel takes the packets, so both are judged.
+The address of a mail server comes from somebody else's DNS, and must not make this host connect to
+its own network. Two packaged lists say which networks are special: the rows of IANA's registries,
+and what these lack. An IPv6 address can contain an IPv4 address to which a translator or a tunnel
+takes the packets, so both are judged.
 """
 
 from __future__ import annotations
@@ -35,9 +36,12 @@ DOCUMENTATION = tuple(
 
 
 def may_dial(address: str, allow_networks: Sequence[Network] = ()) -> bool:
-    """Whether an IP address may be contacted: a global unicast address, or one in a network that was allowed.
+    """Whether an IP address may be contacted.
 
-    To allow an IPv4 network does not allow the IPv6 addresses by which a translator or a tunnel leads to one.
+    It must be a global unicast address, or in a network that was allowed.
+
+    To allow an IPv4 network does not allow the IPv6 addresses by which a translator or a tunnel
+    leads to one.
 
     >>> may_dial("127.0.0.1"), may_dial("127.0.0.1", [ipaddress.ip_network("127.0.0.0/8")])
     (False, True)
@@ -93,7 +97,9 @@ def is_reachable(address: IPAddress) -> bool:
 
 @cache
 def special_networks() -> dict[int, list[tuple[int, int, bool]]]:
-    """The networks of both lists by IP version, the most specific first: bits to shift out, prefix, if it is reachable.
+    """The networks of both lists by IP version, the most specific first.
+
+    Each has the bits to shift out, the prefix, and whether it is reachable.
 
     A user's copy of a list is not read: what else may be contacted is the setting `allow_networks`.
     """

@@ -1,7 +1,9 @@
-"""Who runs a mail server, by its host name: a packaged table of facts, each with a date and a source.
+"""Who runs a mail server, by its host name.
 
-A verdict never follows from the table. For a few operators it also says how their servers behave at SMTP, which spares
-sessions questions without an answer.
+The names are in a packaged table of facts, each with a date and a source.
+
+A verdict never follows from the table. For a few operators it also says how their servers behave at
+SMTP, which spares sessions questions without an answer.
 """
 
 from __future__ import annotations
@@ -42,7 +44,10 @@ FOR_COMPANIES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """A row of the table: whose mail servers have names with this end, and how they behave at SMTP."""
+    """A row of the table: whose mail servers have names with this end.
+
+    It also says how they behave at SMTP.
+    """
 
     suffix: str  # host name in lower case; it stands for itself and all names below it
     operator: str  # a word; the servers of one operator have the same
@@ -72,7 +77,10 @@ def load_operators() -> Mapping[str, Operator]:
 
 
 def parse_operators(lines: Iterable[str]) -> dict[str, Operator]:
-    """Parse a table of operators: comma-separated values in the order of the fields, without the last empty ones."""
+    """Parse a table of operators.
+
+    It has comma-separated values in the order of the fields, without the last empty ones.
+    """
     rows: dict[str, Operator] = {}
     for cells in csv.reader(lines, strict=True):
         try:
@@ -123,7 +131,9 @@ def load_behaviour() -> Mapping[str, Operator]:
 
 
 def find_operator(host: str, operators: Mapping[str, Operator]) -> Operator | None:
-    """Find the row with the longest suffix of a host name, which is in lower case without the final dot.
+    """Find the row with the longest suffix of a host name.
+
+    The name is in lower case without the final dot.
 
     >>> find_operator("mta5.am0.yahoodns.net", load_operators()).operator
     'yahoo'
@@ -143,10 +153,12 @@ def known_operators() -> Mapping[str, tuple[Operator, ...]]:
 
 
 def name_operators(hosts: pa.StringArray, addresses: pa.StringArray) -> pa.StringArray:
-    """For each row the operator of the preferred mail server of its domain; null where none is known.
+    """For each row the operator of the preferred mail server of its domain.
 
-    It is the word of the table; else ``self`` if host and address are below one registered domain; else that of the
-    host. A provider of mailboxes is never ``self``. `addresses` may be domains.
+    Null where none is known.
+
+    It is the word of the table; else ``self`` if host and address are below one registered domain;
+    else that of the host. A provider of mailboxes is never ``self``. `addresses` may be domains.
 
     >>> hosts = pa.array(["aspmx.l.google.com", "mx.firm.example", "mx1.hoster.example", None])
     >>> name_operators(hosts, pa.array(["ada@firm.example"] * 4)).to_pylist()

@@ -1,1 +1,1 @@
-"""Repair of one cell: find the address in it, or suggest one. Neither pandas nor Arrow is used here."""
+"""Repair of one cell: find the address in it, or suggest one. Without pandas and Arrow."""

@@ -22,7 +22,8 @@ from ..checks.syntax.lenient import accept_leniently
 from .characters import CONTROLS
 from .words import KNOWN, WORD, is_label
 
-MAX_FAILURES = 100  # at signs without an address; a text with one is not repaired, so the rest need not be read
+# At signs without an address; a text with one is not repaired, so the rest need not be read.
+MAX_FAILURES = 100
 MAX_LOCAL = 255  # characters looked at before an at sign, and behind it
 # The usual characters of a local part, read from its end to its beginning.
 LOCAL_BACKWARDS = re.compile(r"(?:[\w+\-][\w.+'&\-]*)?\w")
@@ -39,7 +40,8 @@ HANDLE = re.compile(r"@\w{1,50}(?=[\s,;)]|\Z)")
 # Signs that may touch an address, in front of it and behind it.
 MAY_PRECEDE = frozenset('"“”„«»‹›‘’‚()[]<>【】「」『』《》〈〉:;,、|\\–—•·→►▪●◦')
 MAY_FOLLOW = frozenset("\"“”„«»‹›‘’‚()[]<>【】「」『』《》〈〉:;,、|\\–—•·→'/?!*}{=#")
-# Quotes, dashes and bullets between two letters: perhaps typed for an apostrophe, a hyphen or a dot.
+# Quotes, dashes and bullets between two letters: perhaps typed for an apostrophe, a hyphen or a
+# dot.
 QUOTES = dict.fromkeys('"“”„', '"“”„') | dict.fromkeys("‘’‚", "‘’‚'")
 TYPED_SIGNS = frozenset([*QUOTES, *"–—•·"])
 # In front of a closing quote; b' is of Python.
@@ -172,7 +174,10 @@ def starts_here(text: str, start: int, earliest: int) -> bool:
 
 
 def is_separate_atom(text: str, start: int, earliest: int) -> bool:
-    """Whether the characters in front of an address do not belong to it, although a local part may have them."""
+    """Whether the characters in front of an address do not belong to it.
+
+    A local part may have such characters.
+    """
     before = text[max(earliest, start - MAX_LOCAL) : start]
     found = ATOM_END.search(before)
     atom = found[0] if found else ""
@@ -189,7 +194,7 @@ def is_separate_atom(text: str, start: int, earliest: int) -> bool:
 
 
 def is_left_of_code(text: str, start: int) -> bool:
-    """Whether the name of an escape, or what is left of a terminal's colour, may stand at `start`."""
+    """Whether the name of an escape, or the rest of a terminal's colour, may be at `start`."""
     if text[start - 1] == "\\":
         return ESCAPE_NAME.match(text, start) is not None
     if text[start - 1] == "[" and TERMINAL_COLOUR.match(text, start):
@@ -221,7 +226,10 @@ def closes(text: str, start: int, sign: str | tuple[str, ...]) -> bool:
 
 
 def may_drop_atom(atom: str, lead: str) -> bool:
-    """Whether characters that a local part may have do not belong to the address behind them; `lead` is before them."""
+    """Whether characters of a local part do not belong to the address behind them.
+
+    `lead` is before them.
+    """
     if atom == "//":
         return lead.lower().endswith("mailto:")
     if atom == "#":

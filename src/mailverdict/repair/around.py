@@ -1,8 +1,8 @@
 """The text around addresses: whether it may be removed, and the name of the repair that removes it.
 
 Blanks and commas may cut an address. So a single word beside one is removed only if it is known not
-to belong to it: `Email: ada@firm.com` and `ada@firm.com, 030 1234` are certain, but in
-`ada lovelace@firm.com` the first word may be the beginning of the local part, and in `ada@firm.co uk`
+to belong to it: `Email: ada@firm.com` and `ada@firm.com, 030 1234` are certain, but in `ada
+lovelace@firm.com` the first word may be the beginning of the local part, and in `ada@firm.co uk`
 the last one the end of the domain. `is_separated` looks at the text before, between and behind the
 addresses that were found.
 """
@@ -46,7 +46,7 @@ def is_separated(text: str, places: Sequence[Place]) -> bool:
 
 
 def may_drop_before(text: str, local: str) -> bool:
-    """Whether the text in front of an address is not a part of it that a blank or a comma cut off."""
+    """Whether the text in front of an address is not a part that a blank or a comma cut off."""
     text = text[-LONGEST_AROUND:]
     opened = OPEN_BRACKET.search(text)
     if opened:  # what is before the bracket is certainly not a part of the address
@@ -82,7 +82,10 @@ def may_drop_before(text: str, local: str) -> bool:
 
 
 def is_name_of(local: str, word: str, *, has_blank: bool) -> bool:
-    """Whether the only word in front of an address names whose it is, and is not the beginning of its local part."""
+    """Whether the only word in front of an address names whose it is.
+
+    Otherwise it may be the beginning of its local part.
+    """
     if len(word) == 1:
         return False
     if word.lower() in re.split(r"[._+\-\d]", local.lower()):

@@ -1,4 +1,6 @@
-"""Characters of a cell in another form: invisible ones, escapes, HTML, width, words in brackets for signs.
+"""Characters of a cell in another form.
+
+They are invisible ones, escapes, HTML, width, and words in brackets for signs.
 
 `remove_invisible` is for every cell. `DECODERS` write what is surely another form of a character;
 `decode_characters` applies them, and notes the name of each that changed something. `LATE_DECODERS`
@@ -6,7 +8,8 @@ are for texts in which no address was read, since what they decode may also be a
 `ada%40firm.com` is decoded, but `100%ada@firm.com` stays.
 
 Nobody but a person who reads the text of a web page, a JSON file or a mail's source needs to know
-which of these was written: `ada&#64;firm.com`, `ada＠firm.com` and `ada [at] firm.com` are one text.
+which of these was written: `ada&#64;firm.com`, `ada＠firm.com` and `ada [at] firm.com` are one
+text.
 """
 
 from __future__ import annotations
@@ -22,7 +25,8 @@ from .words import DOT_WORDS
 SIGN_OF_CODE = re.compile(r"[\\&<%=\[({]")
 # C1 controls are not here: they are what is left of letters that were decoded wrongly.
 INVISIBLE = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202d\u2060-\u206f"
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
+    "\u202a-\u202d\u2060-\u206f"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
 # Also the colours of a terminal.
@@ -34,8 +38,10 @@ ESCAPED_LINE = re.compile(r"_x00(?:0[9AaDd])_|(?<=[A-Za-z>\")])(?:\\[rnt])+(?=\s
 ESCAPED_BREAK = re.compile(r"(@[\w\-]{1,63}(?:\.[\w\-]{1,63}){0,5}\.[A-Za-z]{2,12})(?:\\[rnt])+")
 ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});")
 TAG = re.compile(
-    r"</?(?:a|abbr|address|b|big|body|br|center|cite|code|div|em|font|h[1-6]|head|hr|html|i|img|li|nobr|o:p|ol|p|pre|s"
-    r"|small|span|strong|sub|sup|table|tbody|td|th|tr|tt|u|ul)(?=[\s/>])([^<>]{0,2000})>|<wbr ?/?>|<!--[^<>]{0,500}-->",
+    r"</?(?:a|abbr|address|b|big|body|br|center|cite|code|div|em|font|h[1-6]|head|hr|html|i|img|li"
+    r"|nobr|o:p|ol|p|pre|s|small|span|strong|sub|sup|table|tbody|td|th|tr|tt|u|ul)(?=[\s/>])"
+    r"([^<>]{0,2000})>"
+    r"|<wbr ?/?>|<!--[^<>]{0,500}-->",
     re.IGNORECASE,
 )
 CUT_TAG = re.compile(r"<a\s[^<>]{0,2000}$", re.IGNORECASE)
@@ -47,11 +53,12 @@ MARKED_AT = re.compile(
 PERCENT_CODE = re.compile(r"%[0-9A-Fa-f]{2}")
 HEX_ESCAPE = re.compile(r"\\(?:u00|x)([2-7][0-9A-Fa-f])")
 WRONGLY_DECODED = re.compile(
-    "\u00e2\u20ac[\u0080-\u00bf\u2039\u0153\u2122\u02dc\u201c\u201d\u00a6]?|\u00ef\u00bb\u00bf|\u00c2(?=\\W|\\Z)"
+    "\u00e2\u20ac[\u0080-\u00bf\u2039\u0153\u2122\u02dc\u201c\u201d\u00a6]?"
+    "|\u00ef\u00bb\u00bf|\u00c2(?=\\W|\\Z)"
 )
 QUOTED_PRINTABLE = re.compile(r"=(?:\r?\n|([2-7][0-9A-F]))")
-# Full stops that NFKC would not make into the one meant. Of symbols, as the raised digit of a footnote, it would make
-# letters and digits that touch an address.
+# Full stops that NFKC would not make into the one meant. Of symbols, as the raised digit of a
+# footnote, it would make letters and digits that touch an address.
 TRANSLATED = dict.fromkeys(map(ord, "。｡．﹒"), ".")
 SYMBOLS = ("<super>", "<sub>", "<circle>", "<square>", "<fraction>")  # decompositions
 OPEN, CLOSE = r"[\[({<«【]", r"[\])}>»】]"
@@ -101,7 +108,10 @@ def decode_list(text: str) -> str:
 
 
 def decode_html(text: str) -> str:
-    """Replace entities by their characters and tags by blanks; the address of a mailto link stays."""
+    """Replace entities by their characters and tags by blanks.
+
+    The address of a mailto link stays.
+    """
     if "&" in text and ";" in text:
         for _ in range(2):  # exports escape what was escaped before
             text = ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
@@ -168,7 +178,10 @@ def replace_octet(escape: re.Match[str]) -> str:
 
 
 def remove_wrongly_decoded(text: str) -> str:
-    """Remove what is left of quotes, blanks and a byte order mark that were UTF-8 and decoded as cp1252."""
+    """Remove what is left of quotes, blanks and a byte order mark.
+
+    They were UTF-8 and decoded as cp1252.
+    """
     return text if text.isascii() else remove_invisible(WRONGLY_DECODED.sub(" ", text))
 
 

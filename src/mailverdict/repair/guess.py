@@ -1,7 +1,9 @@
-"""Guesses of what was meant: by a text in which no address is certain, and by an address that looks odd.
+"""Guesses of what was meant.
 
-A guess is only ever a suggestion. `guess_address` reads a text without a certain address, `guess_plain` an address
-that is well-formed but has signs that hardly belong to it.
+The text has no address that is certain, or an address that looks odd.
+
+A guess is only ever a suggestion. `guess_address` reads a text without a certain address,
+`guess_plain` an address that is well-formed but has signs that hardly belong to it.
 """
 
 from __future__ import annotations
@@ -30,10 +32,11 @@ from .wrapped import unwrap_address
 LONGEST_GUESS = 320  # characters of a text for which an address is guessed
 MAX_SIGNS = 3  # at signs; more are not one that was typed twice
 
-# --- texts without a certain address --------------------------------------------------------------------------------
+# --- texts without a certain address --------------------------------------------------------------
 
 AT, DOT = "|".join(sorted(AT_WORDS)), "|".join(sorted(DOT_WORDS))
-# A word for a sign: in brackets, between two equal signs, or alone. A lone (a) is the sign in brackets only.
+# A word for a sign: in brackets, between two equal signs, or alone. A lone (a) is the sign in
+# brackets only.
 AT_GUESS = re.compile(
     rf"\s{{0,5}}[\[({{<]\s{{0,3}}(?:a|{AT})\s{{0,3}}[\])}}>]\s{{0,5}}|\s{{1,5}}(?:{AT})\s{{1,5}}"
     rf"|\s{{0,5}}([\-_*|/'\"#])\s?(?:{AT})\s?\1\s{{0,5}}|(?<=\w)[©®](?=\w)",
@@ -67,9 +70,10 @@ AROUND_PART = AROUND + "/\\"
 BUT_DOTS = AROUND_PART.replace(".", "")
 QUOTED_END = re.compile(r'("[^"@]*")@')
 PROVIDER_ENDS = {
-    "gmail": "com", "googlemail": "com", "hotmail": "com", "yahoo": "com", "outlook": "com", "icloud": "com",
-    "live": "com", "aol": "com", "msn": "com", "protonmail": "com", "gmx": "de", "web": "de", "t-online": "de",
-    "freenet": "de", "orange": "fr", "wanadoo": "fr", "laposte": "net", "libero": "it", "tiscali": "it",
+    "gmail": "com", "googlemail": "com", "hotmail": "com", "yahoo": "com", "outlook": "com",
+    "icloud": "com", "live": "com", "aol": "com", "msn": "com", "protonmail": "com",
+    "gmx": "de", "web": "de", "t-online": "de", "freenet": "de",
+    "orange": "fr", "wanadoo": "fr", "laposte": "net", "libero": "it", "tiscali": "it",
     "virgilio": "it", "interia": "pl", "mail": "ru", "yandex": "ru", "seznam": "cz", "qq": "com",
 }  # fmt: skip
 PROVIDERS = (
@@ -82,9 +86,12 @@ PROVIDERS = (
 LETTERS = re.compile(r"[^\W_]+")
 NO_LETTER = re.compile(r"[^a-z0-9]")
 UNDOTTED = {NO_LETTER.sub("", domain): domain for domain in PROVIDERS}
-# Names of providers that are found without a sign before them: longer than the end of another word, and no word.
-GLUED = ("gmail", "googlemail", "hotmail", "yahoo", "outlook", "icloud", "protonmail", "t-online", "freenet", "yandex",
-         "seznam", "wanadoo", "libero", "tiscali", "virgilio", "interia")  # fmt: skip
+# Names of providers that are found without a sign before them: longer than the end of another word,
+# and no word.
+GLUED = (
+    "gmail", "googlemail", "hotmail", "yahoo", "outlook", "icloud", "protonmail", "t-online",
+    "freenet", "yandex", "seznam", "wanadoo", "libero", "tiscali", "virgilio", "interia",
+)  # fmt: skip
 HOSTS = word_set(
     "www mail webmail login signin account accounts smtp imap pop3 mobile web community digilander"
 )
@@ -98,14 +105,16 @@ LAYOUT = str.maketrans(
     "qwertyuiopasdfghjklzxcvbnm." + "QWERTYUIOPASDFGHJKLZXCVBNM.",
 )
 CYRILLIC_KEYS = re.compile(r"[а-яА-Я0-9._\-]{2,64}[@\"][а-яА-Я0-9.\-]{5,64}")
-# A sign @ with something before it, and the end of a domain name somewhere behind it; or an address literal.
+# A sign @ with something before it, and the end of a domain name somewhere behind it; or an address
+# literal.
 MAY_HOLD = re.compile(
     r"@(?:(?<=\w@)|(?<=\w[^\w@]@)|(?<=\w[^\w@]{2}@)|(?<=\w[^\w@]{3}@))"
     r"(?:[^@]{0,150}?[\w)\]>\"'*]\s?\.\s?[^\W\d_]{2}|\[(?:IPv6:|\d))"
 )
+ASCII_AT_WORDS = sorted(word for word in AT_WORDS if word.isascii())
 # In each ASCII text for which `guess_address` has an answer, and that has no sign of `repair.py`.
 MAY_BE_GUESSED = (
-    rf"(?:^|[\s_*|/'-])(?:{'|'.join(sorted(word for word in AT_WORDS if word.isascii()))})(?:[\s_*|/'-]|$)"
+    rf"(?:^|[\s_*|/'-])(?:{'|'.join(ASCII_AT_WORDS)})(?:[\s_*|/'-]|$)"
     rf"|(?:{'|'.join(re.escape(domain) for domain in PROVIDERS)})[ ,;:.)'>]*$"
 )
 
@@ -113,8 +122,8 @@ MAY_BE_GUESSED = (
 def guess_address(text: str) -> str | None:
     """The address that was probably meant; None if that is not clear.
 
-    >>> guess_address("ada@@gmail,com"), guess_address("ada.gmail.com"), guess_address("Ada <ada@gmail>")
-    ('ada@gmail.com', 'ada@gmail.com', 'ada@gmail.com')
+    >>> [guess_address(text) for text in ("ada@@gmail,com", "ada.gmail.com", "Ada <ada@gmail>")]
+    ['ada@gmail.com', 'ada@gmail.com', 'ada@gmail.com']
     """
     if (
         len(text) > LONGEST_GUESS
@@ -238,7 +247,10 @@ def insert_at_sign(text: str) -> str:
 
 
 def is_name(local: str) -> bool:
-    """Whether a text before a provider's domain may be a local part, and is not part of a host name or link."""
+    """Whether a text before a provider's domain may be a local part.
+
+    It is none if it is part of a host name or link.
+    """
     return (
         len(local) > 2
         and local.lower() not in HOSTS
@@ -248,7 +260,9 @@ def is_name(local: str) -> bool:
 
 
 def guess_layout(text: str) -> str | None:
-    """The address that was typed on a keyboard with the Russian layout, if its domain is a well-known provider's.
+    """The address that was typed on a keyboard with the Russian layout.
+
+    Its domain must be a well-known provider's.
 
     >>> guess_layout("зуек@пьфшдюсщь")
     'petr@gmail.com'
@@ -264,12 +278,13 @@ def may_hold_address(text: str) -> bool:
     return "@" in text and MAY_HOLD.search(text[:100_000]) is not None
 
 
-# --- addresses that look odd ----------------------------------------------------------------------------------------
+# --- addresses that look odd ----------------------------------------------------------------------
 
 PLAIN_SIGNS = str.maketrans("‘’´‐‑–—−·•", "'''-----..")
 PREFIX = re.compile(
-    r"(?:['“”„‘’‚«»‹›]{1,3}=?|=|www\.|(?:%20|%09|%0[AaDd]){1,5}|(?:e-?mail|mail|mailto|e-mail-adresse"
-    r"|correo|courriel|smtp)=|mailto%3A|ï»¿|\w{0,20}：|【\w{1,20}】|(?:[\w.\-]{1,60}\|){1,5})(.{3,254})",
+    r"(?:['“”„‘’‚«»‹›]{1,3}=?|=|www\.|(?:%20|%09|%0[AaDd]){1,5}"
+    r"|(?:e-?mail|mail|mailto|e-mail-adresse|correo|courriel|smtp)=|mailto%3A"
+    r"|ï»¿|\w{0,20}：|【\w{1,20}】|(?:[\w.\-]{1,60}\|){1,5})(.{3,254})",
     re.IGNORECASE,
 )
 TOUCHING_LABEL = re.compile(r"([^\x00-\x7f]{1,12})([!-~]{3,254})")
@@ -327,7 +342,7 @@ def decode_again(address: str) -> str:
 
 
 def write_narrow(address: str) -> str:
-    """Full-width, mathematical and circled letters and digits as the ASCII characters that they stand for."""
+    """Full-width, mathematical and circled letters and digits as ASCII characters."""
     if any(unicodedata.decomposition(sign).startswith(RAISED) for sign in address):
         return address
     plain = unicodedata.normalize("NFKC", address)
@@ -378,6 +393,7 @@ USUAL_BEGINS = r"^(?i:www\.|imcea|xn--)"
 MAY_LOOK_ODD = (
     r"^(?:['“”„‚«»‹›【=]|ï»¿)|#(?i:ext)#@|[=%|：‘’´‐‑–—]"
     r"|[A-Za-z][\p{Cyrillic}\p{Greek}]|[\p{Cyrillic}\p{Greek}][A-Za-z]|[ıİ·]|[ÃÂâÐÑ][^\x00-\x7f]"
-    r"|\p{So}|[¬±×÷]|\p{Pi}|\p{Pf}|[\x{2000}-\x{2bff}]|[\x{3000}-\x{3020}]|[\x{ff00}-\x{ffef}]|[\x{1d400}-\x{1d7ff}]"
+    r"|\p{So}|[¬±×÷]|\p{Pi}|\p{Pf}|[\x{2000}-\x{2bff}]|[\x{3000}-\x{3020}]|[\x{ff00}-\x{ffef}]"
+    r"|[\x{1d400}-\x{1d7ff}]"
     r"|^(?:メール|邮|電|电|信箱|이메|메일|البريد|почт|пошт)"
 )

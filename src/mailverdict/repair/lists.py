@@ -1,4 +1,6 @@
-"""Texts in which no address could be read, rewritten: blanks inside an address, and parts of a list without one.
+"""Texts in which no address could be read, rewritten.
+
+They have blanks inside an address, or parts of a list without one.
 
 Each of `REWRITERS` returns the text itself if there is nothing to rewrite; what it returns is read
 again. `ada @ firm .com` becomes `ada@firm.com`. Of `ada@firm.com; bob@firm` the second part is
@@ -14,22 +16,27 @@ from .addresses import find_addresses
 from .guess import BLANK_AT_SIGN
 from .words import is_label, word_set
 
-# An address with blanks beside its at sign or beside the dots of its domain, at the end of a part of a text.
+# An address with blanks beside its at sign or beside the dots of its domain, at the end of a part
+# of a text.
 NAME = r"[^\W_][\w\-]{0,62}"
 SPACED = re.compile(
     r"(?<![\w.+\-])(?P<local>[\w.+\-]{1,64})(?P<blanks>\s{0,3})@\s{0,3}"
-    rf"(?P<domain>{NAME}(?:\s{{0,3}}\.\s{{0,3}}{NAME}){{0,5}}\s{{0,3}}\.\s{{0,3}}(?P<end>[A-Za-z]{{2,18}}))"
+    rf"(?P<domain>{NAME}(?:\s{{0,3}}\.\s{{0,3}}{NAME}){{0,5}}"
+    rf"\s{{0,3}}\.\s{{0,3}}(?P<end>[A-Za-z]{{2,18}}))"
     r"(?=\s{0,5}(?:\Z|[;,>)\n]))"
 )
 BLANKS = re.compile(r"\s+")
 NETWORKS = word_set(
-    "twitter x insta instagram ig facebook fb tiktok telegram tg linkedin youtube yt threads bluesky"
+    "twitter x insta instagram ig facebook fb tiktok telegram tg linkedin youtube yt threads "
+    "bluesky"
 )
-# Two addresses, or a part of one, are only read apart where one of these signs is between their at signs.
+# Two addresses, or a part of one, are only read apart where one of these signs is between their at
+# signs.
 SIGN_BETWEEN = re.compile(r"@[^@;,|\n\r<>+.]*[;,|\n\r<>+.][^@]*@")
 # A whole part of a list, in angle brackets or between two separators.
 PART = re.compile(r"(?:[^;,|\n\r<>]|,(?!\s)){1,320}")
-# The same domain again, behind a word that touches the first: two addresses with a sign or nothing between them.
+# The same domain again, behind a word that touches the first: two addresses with a sign or nothing
+# between them.
 TOUCHING = re.compile(
     r"(@([^\W_][\w\-]{0,62}(?:\.[\w\-]{1,63}){1,5}))[+\-]?(?=[^\W_][\w.+\-]{0,63}@\2(?![\w.\-]))",
     re.IGNORECASE,
@@ -40,7 +47,10 @@ PLUS_BETWEEN = re.compile(
 
 
 def join_blanks(text: str) -> str:
-    """Remove the blanks beside the at sign and the dots of a domain that ends in a top-level domain."""
+    """Remove the blanks beside the at sign and the dots of a domain.
+
+    The domain ends in a top-level domain.
+    """
     if len(text.split(None, 1)) == 1 or not BLANK_AT_SIGN.search(text):
         return text
     return SPACED.sub(join_spaced, text)
@@ -61,7 +71,10 @@ def join_spaced(found: re.Match[str]) -> str:
 
 
 def may_be_alone(found: re.Match[str]) -> bool:
-    """Whether the word before a blank and an at sign is a local part, and not the end of a name or a network's name."""
+    """Whether the word before a blank and an at sign is a local part.
+
+    Otherwise it is the end of a name, or the name of a network.
+    """
     if found["local"].lower() in NETWORKS:
         return False
     before = found.string[: found.start()].rstrip(" \t")
@@ -70,7 +83,10 @@ def may_be_alone(found: re.Match[str]) -> bool:
 
 
 def split_touching(text: str) -> str:
-    """Write a separator between two addresses with a plus sign or nothing between them, if their domain is the same."""
+    """Write a separator between two addresses of the same domain.
+
+    Between them is a plus sign or nothing.
+    """
     text = PLUS_BETWEEN.sub(r"\1; ", text)
     return TOUCHING.sub(r"\1; ", text)
 

@@ -1,6 +1,7 @@
 """Remarks beside an address that ask for no mail, or say that the address is out of use.
 
-A repair removes the words around an address. These words are a reason not to mail it, or to find out first.
+A repair removes the words around an address. These words are a reason not to mail it, or to find
+out first.
 """
 
 from __future__ import annotations
@@ -12,21 +13,24 @@ from .words import word_set
 
 # Words that mean it wherever they are.
 ANYWHERE = word_set("""
-    unsubscribe unsubscribed optout deceased bounced bounces undeliverable complained dnc
-    abgemeldet abbestellt ausgetragen gekündigt widersprochen widerspruch werbesperre kontaktsperre mailsperre
+    unsubscribe unsubscribed optout deceased bounced bounces undeliverable complained dnc abgemeldet
+    abbestellt ausgetragen gekündigt widersprochen widerspruch werbesperre kontaktsperre mailsperre
     verstorben gestorben ausgeschieden unzustellbar
-    désabonné désabonnée desabonne désinscrit désinscrite desinscrit décédé décédée decede
-    fallecido fallecida disiscritto disiscritta disdetto deceduto deceduta descadastrado descadastrada falecido falecida
-    uitgeschreven afgemeld overleden wypisany wypisana zmarł zmarła nieaktualny nieaktualne
-    avregistrerad avanmäld avliden afmeldt afdød avmeldt nekontaktovat neposílat odhlášen odhlášena zemřel zemřela
-    aramayın yazmayın отписался отписалась отписан отписана умер умерла уволен уволена уволился уволилась недействителен
+    désabonné désabonnée desabonne désinscrit désinscrite desinscrit décédé décédée decede fallecido
+    fallecida disiscritto disiscritta disdetto deceduto deceduta descadastrado descadastrada
+    falecido falecida uitgeschreven afgemeld overleden wypisany wypisana zmarł zmarła nieaktualny
+    nieaktualne avregistrerad avanmäld avliden afmeldt afdød avmeldt nekontaktovat neposílat
+    odhlášen odhlášena zemřel zemřela aramayın yazmayın отписался отписалась отписан отписана умер
+    умерла уволен уволена уволился уволилась недействителен
     """)
 # Words that mean it if one of the others is among the next three words.
 FOLLOWED = (
     ("not never don't dont",
-     "contact mail mails email emails mailing use write send call disturb valid working active current "
-     "reachable works"),
-    ("no", "longer mailing mailings newsletter newsletters marketing advertising mail mails email emails"),
+     "contact mail mails email emails mailing use write send call disturb valid working active "
+     "current reachable works"),
+    ("no",
+     "longer mailing mailings newsletter newsletters marketing advertising mail mails email "
+     "emails"),
     ("stop", "mailing mailings emailing contacting sending"),
     ("opt opted", "out"),
     ("passed", "away"),
@@ -47,8 +51,9 @@ FOLLOWED = (
     ("hard soft", "bounce"),
     ("marked", "spam"),
     ("gdpr dsgvo", "delete deletion removal erasure löschen löschung widerspruch"),
-    ("nicht", "anschreiben kontaktieren anmailen mailen verwenden benutzen nutzen senden schreiben aktuell gültig "
-     "gueltig aktiv erreichbar tätig"),
+    ("nicht",
+     "anschreiben kontaktieren anmailen mailen verwenden benutzen nutzen senden schreiben aktuell "
+     "gültig gueltig aktiv erreichbar tätig"),
     ("existiert", "nicht"),
     ("kein keine keinen", "mail mails mailing mailings newsletter werbung kontakt kontaktaufnahme"),
     ("ne pas", "contacter écrire ecrire utiliser envoyer solliciter publicité newsletter"),
@@ -58,7 +63,8 @@ FOLLOWED = (
     ("dado dada", "baja"),
     ("non", "contattare scrivere usare inviare utilizzare valido valida attivo attiva lavora"),
     ("não nao", "contatar contactar escrever enviar usar mandar trabalha"),
-    ("niet", "mailen contacteren benaderen gebruiken aanschrijven schrijven actief geldig werkzaam"),
+    ("niet",
+     "mailen contacteren benaderen gebruiken aanschrijven schrijven actief geldig werkzaam"),
     ("geen", "mail mailing mailings reclame nieuwsbrief"),
     ("uit", "dienst"),
     ("nie", "kontaktować pisać wysyłać używać mailować"),
@@ -71,14 +77,17 @@ FOLLOWED = (
 )  # fmt: skip
 # Words that mean it only in brackets or alone: they are also parts of names, as in Old Mill.
 ALONE = word_set("""
-    old outdated obsolete former formerly left gone dead retired inactive invalid bad wrong bounce bouncing blocked
+    old outdated obsolete former formerly left gone dead retired inactive invalid bad wrong bounce
+    bouncing blocked
     blacklisted disabled closed defunct rip remove removed delete deleted
-    löschen gelöscht loeschen geloescht entfernen entfernt streichen gestrichen supprimer supprimé supprimée eliminar
-    eliminado eliminada borrar borrado borrada rimuovere rimosso rimossa verwijderen verwijderd usunąć usunięty удалить
+    löschen gelöscht loeschen geloescht entfernen entfernt streichen gestrichen supprimer supprimé
+    supprimée eliminar eliminado eliminada borrar borrado borrada rimuovere rimosso rimossa
+    verwijderen verwijderd usunąć usunięty удалить
     удалён удален
-    alt ehemalig ehemals veraltet früher inaktiv ungültig ungueltig falsch gesperrt tot blockiert deaktiviert verzogen
-    ancien ancienne invalide inactif obsolète parti partie antiguo inválido invalido inactivo vecchio invalida inattivo
-    antigo inativo oud ongeldig inactief stary nieaktywny gammal ogiltig gammel ugyldig starý neplatný eski geçersiz
+    alt ehemalig ehemals veraltet früher inaktiv ungültig ungueltig falsch gesperrt tot blockiert
+    deaktiviert verzogen ancien ancienne invalide inactif obsolète parti partie antiguo inválido
+    invalido inactivo vecchio invalida inattivo antigo inativo oud ongeldig inactief stary
+    nieaktywny gammal ogiltig gammel ugyldig starý neplatný eski geçersiz
     старый неактивен †
     """)
 FILLERS = word_set("e mail mails email address adresse since seit am on in the")
@@ -98,10 +107,14 @@ REMARK_WORD, LONGEST = (
 
 
 def has_remark(around: str) -> bool:
-    """Whether the text of a cell without its address asks for no mail, or says that the address is out of use.
+    """Whether the text of a cell without its address is a remark about it.
 
-    >>> has_remark("Ada <> - DO NOT CONTACT!"), has_remark("Ada <> (old)"), has_remark("Old Mill Hotel <>")
-    (True, True, False)
+    It asks for no mail, or says that the address is out of use.
+
+    >>> has_remark("Ada <> - DO NOT CONTACT!"), has_remark("Ada <> (old)")
+    (True, True)
+    >>> has_remark("Old Mill Hotel <>")
+    False
     """
     words = [word.lower() for word in REMARK_WORD.findall(around[:LONGEST].replace("’", "'"))]
     if not words:
@@ -117,7 +130,7 @@ def has_remark(around: str) -> bool:
 
 
 def is_remark_alone(part: str) -> bool:
-    """Whether all words of a text are of those that are a remark only alone; numbers do not count."""
+    """Whether all words of a text are a remark only alone; numbers do not count."""
     words = [word.lower() for word in REMARK_WORD.findall(part)]
     others = [word for word in words if not word.isdigit() and word not in FILLERS]
     return bool(others) and ALONE.issuperset(others)

@@ -1,4 +1,6 @@
-"""Repair of one cell that is not an address as it stands: the address in it is found, or one is suggested.
+"""Repair of one cell that is not an address as it stands.
+
+The address in it is found, or one is suggested.
 
 `repair_cell` repairs one cell, in this order:
 
@@ -10,15 +12,16 @@
     guess.py        what was probably meant, if there is still none
 
 *Safe* repairs remove the text around an address or write a character in another standard form; they
-are applied. Repairs to *ask* about guess what was meant; their result is only a suggestion. `REPAIRS`
-lists them all.
+are applied. Repairs to *ask* about guess what was meant; their result is only a suggestion.
+`REPAIRS` lists them all.
 
     " Ada <ada@FIRM.com>; "   ada@firm.com, by `blanks`, `unwrapped` and `case`
     "ada@gmail,com"           ada@gmail.com is suggested
 
 An address is only read where its neighbours cannot be a part of it: a wrong address is worse than
 none. Every pattern is bounded, so the time grows with the length of the cell and not faster. Most
-cells of a column need few of these steps; each begins with the sign without which it changes nothing.
+cells of a column need few of these steps; each begins with the sign without which it changes
+nothing.
 """
 
 from __future__ import annotations
@@ -65,9 +68,11 @@ REPAIRS: tuple[Repair, ...] = (
     Repair("list", True, "['ada@firm.com']", "ada@firm.com",
            "a list with one text: a cell that is one, or a list as JSON or Python writes it"),
     Repair("percent", True, "ada%40firm.com", "ada@firm.com",
-           "percent-encoding of a link (RFC 3986), if decoding gives an address and the cell is not one"),
+           "percent-encoding of a link (RFC 3986), if decoding gives an address and the cell is "
+           "not one"),
     Repair("escape", True, "\\u003cada@firm.com\\u003e", "ada@firm.com",
-           "escapes of JSON, of Python and of quoted-printable text (RFC 2045) are another form of their character"),
+           "escapes of JSON, of Python and of quoted-printable text (RFC 2045) are another form "
+           "of their character"),
     Repair("link", True, "mailto:ada@firm.com?subject=Hello", "ada@firm.com",
            "scheme and parameters of a link (RFC 6068), or the function of a spreadsheet"),
     Repair("label", True, "E-Mail: ada@firm.com", "ada@firm.com",
@@ -77,9 +82,11 @@ REPAIRS: tuple[Repair, ...] = (
     Repair("words", True, "ada@firm.com, Tel. 030 1234567", "ada@firm.com",
            "words, numbers and placeholders that are separated from a single address"),
     Repair("remark", True, "ada@firm.com - do not contact", "ada@firm.com",
-           "words that ask for no mail, or say that the address is out of use; policies have a person review the row"),
+           "words that ask for no mail, or say that the address is out of use; policies have a "
+           "person review the row"),
     Repair("joined", True, "ada @firm. com", "ada@firm.com",
-           "blanks beside the at sign or beside a dot of the domain, whose end is a top-level domain"),
+           "blanks beside the at sign or beside a dot of the domain, whose end is a top-level "
+           "domain"),
     Repair("part", True, "ada@firm.com; bob@firm", "ada@firm.com",
            "a part of a list that is not an address; the other parts are read"),
     Repair("repeated", True, "ada@firm.com; ada@firm.com", "ada@firm.com",
@@ -105,11 +112,14 @@ REPAIRS: tuple[Repair, ...] = (
     Repair("unclear_text", False, "ada@firm.com bob@firm", "ada@firm.com",
            "one address can be read, but the rest of the cell may be a second one or a part of it"),
     Repair("prefix", False, "'ada@firm.com", "ada@firm.com",
-           "an address as it stands, but its first characters are probably a quote, a label or an encoded blank"),
+           "an address as it stands, but its first characters are probably a quote, a label or an "
+           "encoded blank"),
     Repair("look_alike", False, "\u0430da@firm.com", "ada@firm.com",
-           "letters that look like others, or were decoded wrongly, and a symbol that touches an address"),
+           "letters that look like others, or were decoded wrongly, and a symbol that touches an "
+           "address"),
     Repair("wrapped", False, "SRS0=HHH=TT=firm.com=ada@forwarder.net", "ada@firm.com",
-           "a forwarder, a mailing list or a directory wrote the address into one of its own, in an exact format"),
+           "a forwarder, a mailing list or a directory wrote the address into one of its own, in "
+           "an exact format"),
     Repair("typo_domain", False, "ada@gmial.com", "ada@gmail.com",
            "the domain is one typing error away from a large provider's"),
 )  # fmt: skip
@@ -138,10 +148,15 @@ BARE_WORD = re.compile(r"[0-9A-Za-z._+\-]{1,255}@[0-9A-Za-z._+\-]{0,255}[0-9A-Za
 
 
 def repair_cell(cell: str, *, suggests: bool = True) -> RepairedCell:
-    """Repair a cell that is not a well-formed address; without `suggests` no address that may be meant is looked for.
+    """Repair a cell that is not a well-formed address.
 
-    >>> repair_cell("E-Mail: Ada@FIRM.com;")
-    RepairedCell(addresses=('Ada@firm.com',), changes=('label', 'case'), suggestion=None, is_unclear=False)
+    Without `suggests` no address that may be meant is looked for.
+
+    >>> cell = repair_cell("E-Mail: Ada@FIRM.com;")
+    >>> cell.addresses, cell.changes
+    (('Ada@firm.com',), ('label', 'case'))
+    >>> cell.suggestion, cell.is_unclear
+    (None, False)
     >>> repair_cell("ada@gmail,com").suggestion
     'ada@gmail.com'
     """
@@ -198,7 +213,10 @@ def repair_word(word: str, *, suggests: bool) -> RepairedCell:
 
 
 def read_rewritten(text: str) -> str | None:
-    """The address of a text with typographic signs or wrongly decoded letters, if it is one once they are rewritten."""
+    """The address of a text once its signs and letters are rewritten, if it is one then.
+
+    Its signs are typographic, or its letters were decoded wrongly.
+    """
     if text.isascii():
         return None
     for rewrite in (write_plain_signs, decode_again):

@@ -1,14 +1,14 @@
 """Addresses that wrap another one, in a format that names the address inside exactly.
 
 Forwarders, mailing lists and directories write the address of a person into one of their own. Such
-an address is well-formed and may even receive mail for a while, but the person is at the one inside.
-`unwrap_address` gives it; it is only ever suggested.
+an address is well-formed and may even receive mail for a while, but the person is at the one
+inside. `unwrap_address` gives it; it is only ever suggested.
 
     SRS0=HHH=TT=firm.com=ada@forwarder.net            ada@firm.com
     ada_firm.com#EXT#@tenant.onmicrosoft.com          ada@firm.com
 
-`WRAPPERS` holds the formats. Each pattern has the groups `local` and `domain` of the address inside,
-or `coded`, its text in the form of `IMCEA`. A format that leaves a choice is not there.
+`WRAPPERS` holds the formats. Each pattern has the groups `local` and `domain` of the address
+inside, or `coded`, its text in the form of `IMCEA`. A format that leaves a choice is not there.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def unwrap_once(address: str) -> str | None:
 
 
 def decode_whole(address: str) -> str | None:
-    """The address whose whole text was written in punycode, so that the at sign stands in a label."""
+    """The address whose whole text was in punycode, so that the at sign is in a label."""
     label, dot, rest = address.partition(".")
     if "@" not in label or not label.lower().startswith("xn--") or not label.isascii():
         return None

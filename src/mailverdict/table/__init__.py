@@ -1,1 +1,4 @@
-"""The table that the caller passes, of any kind: its columns as texts, and the columns that are added to it."""
+"""The table that the caller passes, of any kind.
+
+Its columns are read as texts, and other columns are added to it.
+"""

@@ -1,7 +1,9 @@
-"""The result columns: tables of their names, sets, dtypes and sources, and how each is made and labelled.
+"""The result columns: tables of their names, sets, dtypes and sources.
 
-A column in a table goes through `to_arrow` (Polars and Arrow frames) or `to_pandas`. `label_of` names it in the
-caller's frame.
+They also say how each is made and labelled.
+
+A column in a table goes through `to_arrow` (Polars and Arrow frames) or `to_pandas`. `label_of`
+names it in the caller's frame.
 """
 
 from __future__ import annotations
@@ -96,12 +98,18 @@ def meaning_of_reason(reasons: str) -> str | None:
 
 
 def meaning_of_flag(reasons: str) -> str | None:
-    """The dominant reason in a sentence if no check of the address is behind it, but a list or a flag."""
+    """The dominant reason in a sentence, if a list or a flag is behind it.
+
+    None if a check of the address is.
+    """
     return meaning_of_reason(reasons) if first_reason(reasons) in FLAG_REASONS else None
 
 
 def error_message(errors: pa.ChunkedArray, reasons: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The messages of the errors, after the flag that decides if one does; without errors the dominant reason."""
+    """The messages of the errors, after the flag that decides if one does.
+
+    Without errors it is the dominant reason.
+    """
     pieces = pa.table([errors, reasons], ["errors", "reasons"]).to_batches()
     return pa.chunked_array([messages_of_piece(*piece.columns) for piece in pieces], pa.string())
 
@@ -206,7 +214,10 @@ def smtp_host(metadata: str) -> str | None:
 
 
 def versions(metadata: pa.ChunkedArray, source: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The release of this package where it judged the row in this run, and the lists where they are known."""
+    """The release of this package where it judged the row in this run.
+
+    With it are the lists where they are known.
+    """
     package = map_distinct(
         lambda word: f"mailverdict {__version__}" if word == SOURCE_LOCAL else None
     )(source)
@@ -250,7 +261,8 @@ COLUMNS: tuple[Column, ...] = (
         "text",
         "reasons",
         True,
-        "why the verdict is not valid, in a word, for every validation type; NA when it is, and without a verdict",
+        "why the verdict is not valid, in a word, for every validation type; NA when it is, and "
+        "without a verdict",
         why,
         ("error", "result"),
     ),
@@ -337,7 +349,8 @@ COLUMNS: tuple[Column, ...] = (
         "text",
         "metadata",
         False,
-        "who runs the preferred mail server; 'self': the domain itself; NA where no mail server is known",
+        "who runs the preferred mail server; 'self': the domain itself; NA where no mail server "
+        "is known",
         operators,
         ("normalized",),
     ),
@@ -346,7 +359,8 @@ COLUMNS: tuple[Column, ...] = (
         "bool",
         "metadata",
         False,
-        "its mail server is one for domains that are for sale or not in use; never changes the verdict",
+        "its mail server is one for domains that are for sale or not in use; never changes the "
+        "verdict",
         is_run(lambda operator: operator.kind == "parking"),
     ),
     Column(
@@ -388,7 +402,8 @@ COLUMNS: tuple[Column, ...] = (
         "text",
         "metadata",
         False,
-        "release of mailverdict, unless a service or the journal answered; and of the lists, where known",
+        "release of mailverdict, unless a service or the journal answered; and of the lists, "
+        "where known",
         versions,
         ("source",),
     ),
@@ -489,7 +504,8 @@ RISK_COLUMNS: tuple[Column, ...] = (
     Column("risk_low", "rate", "risk_low", False, "its 95 % interval: the lower end"),
     Column("risk_high", "rate", "risk_high", False, "its 95 % interval: the upper end"),
 )
-# What describes an earlier verdict, or the address that it was about: emptied by a new verification.
+# What describes an earlier verdict, or the address that it was about: emptied by a new
+# verification.
 DERIVED_COLUMNS = (
     *REPAIR_COLUMNS,
     *ACTION_COLUMNS,
@@ -524,14 +540,19 @@ SETS = {
 
 
 def is_short(names: Collection[str]) -> bool:
-    """Whether columns are those of the short set; in it `clean`, if it is there, is ours without a `change`."""
+    """Whether columns are those of the short set.
+
+    In it `clean`, if it is there, is ours without a `change`.
+    """
     return {*SHORT[1:]}.issubset(names) and "details" not in names
 
 
 def choose_columns(
     wanted: str | Iterable[str], *, clean: bool = False, categories: bool = True
 ) -> tuple[Column, ...]:
-    """The columns of a set's name, or of a list of names in the table's order; without `categories` these are text.
+    """The columns of a set's name, or of a list of names in the table's order.
+
+    Without `categories` these are text.
 
     With `clean` those of the repairs are among them.
     """
@@ -567,7 +588,10 @@ def to_arrow(table: pa.Table, column: Column) -> pa.ChunkedArray:
 
 
 def map_columns(function: Callable[[Any], Any], columns: Iterable[Any], size: int) -> list[Any]:
-    """Apply a function to each column of a table of `size` rows; for a large one on all processors."""
+    """Apply a function to each column of a table of `size` rows.
+
+    For a large table this is done on all processors.
+    """
     if size < LARGE:
         return [function(column) for column in columns]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -584,7 +608,10 @@ def take_rows(table: pa.Table, rows: npt.NDArray[np.int32]) -> pa.Table:
 
 
 def to_pandas(table: pa.Table, column: Column, index: pd.Index[Any] | None = None) -> Any:
-    """Values of one output column as a pandas array of its dtype; rows are named by the labels of `index`."""
+    """Values of one output column as a pandas array of its dtype.
+
+    Rows are named by the labels of `index`.
+    """
     if column.kind == "row" and index is not None:
         return labels_at(index, to_arrow(table, column).combine_chunks())
     return PANDAS_TYPES[column.kind](to_arrow(table, column))
@@ -607,7 +634,10 @@ def labels_at(index: pd.Index[Any], rows: pa.Int64Array) -> Any:
 
 
 def to_codes(values: pa.ChunkedArray, dtype: pd.CategoricalDtype) -> pa.ChunkedArray:
-    """The same dictionary of all categories in every table and piece; pieces with others cannot be one stream."""
+    """The same dictionary of all categories in every table and piece.
+
+    Pieces with others cannot be one stream.
+    """
     words = pa.array(list(dtype.categories), pa.string())
 
     def encode(chunk: pa.DictionaryArray) -> pa.DictionaryArray:
@@ -671,10 +701,14 @@ PANDAS_TYPES: dict[str, Callable[[pa.ChunkedArray], Any]] = {
 
 
 def label_of(column: Hashable, prefix: str | None, name: str) -> Any:
-    """The label of a result column; under a MultiIndex it has the same upper labels as the verified column.
+    """The label of a result column.
 
-    >>> label_of("email", None, "verdict"), label_of(("work", "email"), None, "verdict"), label_of("email", "", "role")
-    ('email_verdict', ('work', 'email_verdict'), 'role')
+    Under a MultiIndex it has the same upper labels as the verified column.
+
+    >>> label_of("email", None, "verdict"), label_of("email", "", "role")
+    ('email_verdict', 'role')
+    >>> label_of(("work", "email"), None, "verdict")
+    ('work', 'email_verdict')
     """
     if prefix is not None and not isinstance(prefix, str):
         raise SettingsError(f"prefix={prefix!r}: give a text, as 'email_', or leave it out")
@@ -692,13 +726,16 @@ def check_column(column: Any, names: Sequence[Any]) -> None:
         )
     if len(found) > 1:
         raise ColumnError(
-            f"the column name {column!r} occurs {len(found)} times (columns {first_of(found[:-1], MAX_LISTED)} and "
-            f"{found[-1]} of {len(names)}); rename the columns so that it occurs once"
+            f"the column name {column!r} occurs {len(found)} times (columns "
+            f"{first_of(found[:-1], MAX_LISTED)} and {found[-1]} of {len(names)}); rename the "
+            "columns so that it occurs once"
         )
 
 
 def did_you_mean(column: Any, names: Sequence[Any]) -> str:
-    """A question for a mistyped name, in brackets, or a hint for a position; empty if no name is like it.
+    """A question for a mistyped name, in brackets, or a hint for a position.
+
+    Empty if no name is like it.
 
     >>> did_you_mean("Emial", ["name", "email"]), did_you_mean("age", ["name", "email"])
     (" (did you mean 'email'?)", '')
@@ -719,7 +756,9 @@ def did_you_mean(column: Any, names: Sequence[Any]) -> str:
 
 
 def plain_word(text: str) -> str:
-    """A name or word of another program in the form in which it is compared: small letters and digits alone.
+    """A name or word of another program in the form in which it is compared.
+
+    That form has small letters and digits alone.
 
     >>> plain_word("ZB Sub-Status"), plain_word("zb_sub_status")
     ('zbsubstatus', 'zbsubstatus')

@@ -1,4 +1,7 @@
-"""What a user is told beside a result: `warn_user` about the data, `warn_deprecated` about names that will go."""
+"""What a user is told beside a result.
+
+`warn_user` is about the data, `warn_deprecated` about names that will go.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,19 @@ LIBRARIES = frozenset(("mailverdict", "pandas", "polars"))  # between the user's
 
 
 class Note(str):
-    """A message about the data in which nothing is wrong with the results: a notebook prints it, not in red."""
+    """A message about the data in which nothing is wrong with the results.
+
+    A notebook prints it, not in red.
+    """
 
     __slots__ = ()
 
 
 def warn_user(*messages: str | None) -> None:
-    """Emit warnings that name the line of the user's code, also if that called an accessor or ``pipe``."""
+    """Emit warnings that name the line of the user's code.
+
+    That also holds if it called an accessor or ``pipe``.
+    """
     level = user_level()
     for message in filter(None, messages):
         if isinstance(message, Note) and is_notebook():
@@ -27,7 +36,10 @@ def warn_user(*messages: str | None) -> None:
 
 
 def warn_deprecated(name: str, instead: str) -> None:
-    """Warn of a public name that will go: a `FutureWarning`, which Python shows to those who call it."""
+    """Warn of a public name that will go.
+
+    A `FutureWarning` is shown by Python to those who call it.
+    """
     message = f"mailverdict.{name} is deprecated and will be removed: use {instead}"
     warnings.warn(message, FutureWarning, stacklevel=user_level())
 

@@ -1,7 +1,9 @@
-"""The keyword arguments that `averify`, `start`, `plan`, the accessors, Spark and Dask share with `verify`.
+"""The keyword arguments that other functions share with `verify`.
 
-`verify` documents them and shows them in its signature. `VerifyOptions` has their types for editors and type checkers;
-`runs.options.Options.check` has their defaults and checks them.
+They are `averify`, `start`, `plan`, the accessors, Spark and Dask.
+
+`verify` documents them and shows them in its signature. `VerifyOptions` has their types for editors
+and type checkers; `runs.options.Options.check` has their defaults and checks them.
 """
 
 from __future__ import annotations
@@ -65,13 +67,19 @@ DEFAULTS = {
 def check_options(
     function: str, options: Mapping[str, Any], names: Collection[str] = DEFAULTS.keys()
 ) -> Options:
-    """The options given to `function`, which has some `names`, and the defaults of the others, checked."""
+    """The options given to `function`, and the defaults of the others, checked.
+
+    `function` has some `names`.
+    """
     refuse_unknown(function, [name for name in options if name not in names])
     return Options.check(**options)
 
 
 def refuse_unknown(function: str, names: Iterable[str]) -> None:
-    """Raise an error that names the first argument that `function` does not have, and what was probably meant."""
+    """Raise an error that names the first argument that `function` does not have.
+
+    It also says what was probably meant.
+    """
     for name in names:
         hint = did_you_mean(name, list(DEFAULTS))
         raise SettingsError(f"{function} has no argument {name!r}{hint}")

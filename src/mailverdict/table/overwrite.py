@@ -1,12 +1,14 @@
 """Which columns of a frame earlier calls wrote, so that a new call may replace them.
 
-A call left its mark if the columns that show it (`MARKS`) hold only our words, whatever file the frame was in: then all
-columns of that call are ours. So is each column that a note of a call names. A column whose content cannot be ours is never replaced: with
-``--in-place`` the copy takes the place of the caller's file.
+A call left its mark if the columns that show it (`MARKS`) hold only our words, whatever file the
+frame was in: then all columns of that call are ours. So is each column that a note of a call names.
+A column whose content cannot be ours is never replaced: with ``--in-place`` the copy takes the
+place of the caller's file.
 
-    email, email_verdict (valid, invalid), email_role (true)    email_verdict and email_role are ours
-    email, email_verdict (valid), email_why ("he asked for it") email_why cannot be ours: an error if it would be replaced
-    email, email_role (true)                                    nothing shows that it is ours: an error, too
+    email_verdict (valid, invalid), email_role (true)     both are ours
+    email_verdict (valid), email_why ("he asked for it")  email_why cannot be ours: an error if it
+                                                          would be replaced
+    email_role (true)                                     nothing shows that it is ours: an error
 
 `read_existing` reads each column beside a verified one once, if it has the name of a result column:
 
@@ -68,7 +70,8 @@ MARKS: tuple[tuple[Sequence[Column], Sequence[frozenset[str]]], ...] = (
     (WAVE_COLUMNS, (frozenset({"wave"}),)),
     (RISK_COLUMNS, (frozenset({"bounce_risk", "risk_low", "risk_high"}),)),
 )
-# What only the set "all" has, but for `source`, which is also written beside what another verifier said.
+# What only the set "all" has, but for `source`, which is also written beside what another verifier
+# said.
 RARE = frozenset(column.name for column in COLUMNS if not column.in_core) - {"source"}
 # Earlier releases did not write `why`.
 WHOLE_SET = frozenset(column.name for column in COLUMNS) - {"why"}
@@ -224,8 +227,8 @@ def read_existing(
 def find_earlier(existing: Mapping[str, ExistingColumn]) -> dict[str, Column]:
     """The columns in the frame that earlier calls wrote, by name, and whose content can be ours.
 
-    Of the columns that only the set "all" has, the caller may have some of the same names: they are left out unless the
-    whole set is there, or a note names them.
+    Of the columns that only the set "all" has, the caller may have some of the same names: they are
+    left out unless the whole set is there, or a note names them.
     """
     possible = [name for name, column in existing.items() if column.foreign is None]
     written = columns_of_calls(possible)
@@ -239,7 +242,7 @@ def find_earlier(existing: Mapping[str, ExistingColumn]) -> dict[str, Column]:
 
 
 def columns_of_calls(names: Collection[str]) -> set[str]:
-    """The names of all columns of the calls that were made, as the columns with these names show."""
+    """The names of all columns of the calls that these names show to have been made."""
     written: set[str] = set()
     for columns, marks in MARKS:
         if any(mark.issubset(names) for mark in marks):
@@ -308,13 +311,14 @@ def describe_kept(data: Table, prefix: str | None) -> str:
     )
 
 
-# --- what was verified before ---------------------------------------------------------------------------------------
+# --- what was verified before ---------------------------------------------------------------------
 
 
 def find_verified(frame: Any, prefix: str | None = None) -> tuple[Any, str | None]:
     """The only verified column of a frame, and its prefix, None for the default.
 
-    It was verified if a `verdict` and a `status` with our words alone are named after it, or noted as made for it.
+    It was verified if a `verdict` and a `status` with our words alone are named after it, or noted
+    as made for it.
     """
     labels = labels_of(frame)
     notes = notes_of(frame)
@@ -353,11 +357,12 @@ def find_verified(frame: Any, prefix: str | None = None) -> tuple[Any, str | Non
         return f"{lead}clean", lead
     if not others:
         raise ColumnError(
-            "this is the result of a list or a Series, without its addresses: verify a frame, as in "
-            "mv.verify(pd.DataFrame({'email': addresses}), 'email')"
+            "this is the result of a list or a Series, without its addresses: verify a frame, as "
+            "in mv.verify(pd.DataFrame({'email': addresses}), 'email')"
         )
     raise ColumnError(
-        f"give the column that {verdict!r} is about, and its prefix={lead!r}: one of {listed(others)}"
+        f"give the column that {verdict!r} is about, and its prefix={lead!r}: one of "
+        f"{listed(others)}"
     )
 
 

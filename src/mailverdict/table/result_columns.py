@@ -1,10 +1,15 @@
-"""The result columns of a call: their labels beside the caller's columns, and what becomes of those of earlier calls.
+"""The result columns of a call: their labels beside the caller's columns.
+
+It also says what becomes of those of earlier calls.
 
 For each verified column of a frame, `plan_results` says
 
-    columns   the columns that the call writes, by their labels; with those of an earlier call that are made again
-    emptied   the columns that were made from earlier verdicts, as actions: they would not fit the new ones
-    kept      the addresses that were repaired before, by us or by the user's own hand; they are verified as they stand
+    columns   the columns that the call writes, by their labels; with those of an earlier call that
+              are made again
+    emptied   the columns that were made from earlier verdicts, as actions: they would not fit the
+              new ones
+    kept      the addresses that were repaired before, by us or by the user's own hand; they are
+              verified as they stand
 
 Which columns an earlier call wrote is found in overwrite.py.
 """
@@ -64,7 +69,8 @@ def plan_results(
             twice = taken.intersection(result.columns)
             if twice:
                 raise SettingsError(
-                    f"two results would get the label {twice.pop()!r}; verify these columns one by one"
+                    f"two results would get the label {twice.pop()!r}; verify these columns one by "
+                    "one"
                 )
             taken.update(result.columns)
         planned.append(result)

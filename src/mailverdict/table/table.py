@@ -1,7 +1,7 @@
 """The caller's data as a `Table`: its columns, and how the result columns are added beside them.
 
-`table_of` makes one without importing a library that the caller has not imported. Whatever has the Arrow PyCapsule
-interface is read as an Arrow table.
+`table_of` makes one without importing a library that the caller has not imported. Whatever has the
+Arrow PyCapsule interface is read as an Arrow table.
 
     data                           library  cells of a column          results come back in
     pandas.DataFrame and "email"   pandas   a Series                   the DataFrame
@@ -55,9 +55,12 @@ OWN_READING = (pd.DataFrame, pd.Series, pd.Index, pa.Table, pa.Array, pa.Chunked
 
 
 class Table:
-    """The caller's pandas, Polars or Arrow frame and one of its columns; or a column alone, which has no other columns.
+    """The caller's pandas, Polars or Arrow frame and one of its columns, or a column alone.
 
-    The caller's own object is never changed. What differs between the libraries is in these methods only.
+    A column alone has no other columns.
+
+    The caller's own object is never changed. What differs between the libraries is in these methods
+    only.
     """
 
     def __init__(self, frame: Any, column: Hashable = None, *, is_alone: bool = False) -> None:
@@ -103,7 +106,10 @@ class Table:
     def attach(
         self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]
     ) -> Any:
-        """The frame with the result columns, or a frame of them beside a column alone; rows match by position."""
+        """The frame with the result columns, or a frame of them beside a column alone.
+
+        Rows match by position.
+        """
         if self.library == "pandas":
             return self.attach_pandas(table, names, columns, note)
         results = pa.table([to_arrow(table, column) for column in columns], names=list(names))
@@ -149,7 +155,8 @@ class Table:
     def repeat(self, rows: Positions, replaced: Positions, texts: Sequence[str]) -> Table:
         """The given rows; at the positions `replaced` the cell of the column is one of `texts`.
 
-        In pandas the column keeps its dtype if that can hold any text; elsewhere it is plain text then, also lists are.
+        In pandas the column keeps its dtype if that can hold any text; elsewhere it is plain text
+        then, also lists are.
         """
         out = self.take(rows)
         if self.library == "pandas" and len(replaced):
@@ -174,7 +181,10 @@ class Table:
         return Table(self.frame.drop(list(labels)), self.column)
 
     def convert(self, table: pd.DataFrame) -> Any:
-        """A table of counts as the caller's kind of frame; without an index, its labels are the first column."""
+        """A table of counts as the caller's kind of frame.
+
+        Without an index, its labels are the first column.
+        """
         if self.library == "pandas":
             return table
         counts = counts_to_arrow(table)
@@ -211,7 +221,10 @@ def replace_polars(cells: Any, replaced: Positions, texts: Sequence[str]) -> Any
 
 
 def take_cells(column: pa.ChunkedArray, rows: pa.Int64Array) -> pa.ChunkedArray:
-    """Rows of a column of any type; for some types Arrow has no `take` (text views, which Polars gives)."""
+    """Rows of a column of any type.
+
+    For some types Arrow has no `take` (text views, which Polars gives).
+    """
     kind = column.type
     if pa.types.is_run_end_encoded(kind):
         taken = take_cells(pc.run_end_decode(column), rows)
@@ -235,7 +248,10 @@ def polars_of(table: pa.Table) -> Any:
 
 
 def counts_to_arrow(table: pd.DataFrame) -> pa.Table:
-    """A table of counts, its index as the first column; texts have the type of text even where all are missing."""
+    """A table of counts, its index as the first column.
+
+    Texts have the type of text even where all are missing.
+    """
     columns = {}
     for name, values in table.reset_index().items():
         kind = pa.string() if values.dtype in (object, "str") else None
@@ -246,7 +262,10 @@ def counts_to_arrow(table: pd.DataFrame) -> pa.Table:
 def with_texts_at(
     values: pa.ChunkedArray, replaced: Positions, texts: Sequence[str]
 ) -> pa.ChunkedArray:
-    """A column with other texts at some positions; one that is not text becomes it, as its cells are read."""
+    """A column with other texts at some positions.
+
+    One that is not text becomes it, as its cells are read.
+    """
     values = decode(values)
     if not is_text(values.type) and not is_octets(values.type):
         written = as_text(values)
@@ -285,7 +304,10 @@ def with_index_of(frame: pd.DataFrame, new: Mapping[Any, Any]) -> pd.DataFrame:
 
 
 def polars_to_arrow(series: Any) -> Any:
-    """A Polars Series as an Arrow array, or as a list of Python objects for types that Arrow does not have."""
+    """A Polars Series as an Arrow array.
+
+    It is a list of Python objects for types that Arrow does not have.
+    """
     if series.dtype.is_nested() or str(series.dtype) == "Object":
         return series.to_list()
     return series.to_arrow()
@@ -307,7 +329,10 @@ def labels_of(frame: Any) -> list[Any]:
 
 
 def notes_of(frame: Any) -> dict[str, Any]:
-    """What earlier calls noted in a frame, by column; of Arrow also in `attrs` that pandas wrote to Parquet."""
+    """What earlier calls noted in a frame, by column.
+
+    Of Arrow also in `attrs` that pandas wrote to Parquet.
+    """
     if not isinstance(frame, pa.Table):
         return read_notes(getattr(frame, "attrs", {}))
     metadata = frame.schema.metadata or {}
@@ -317,7 +342,10 @@ def notes_of(frame: Any) -> dict[str, Any]:
 
 
 def annotate(table: pa.Table, column: str, names: Sequence[Any], note: dict[str, Any]) -> pa.Table:
-    """The table with a note of the result columns in its metadata, which a Parquet or Feather file keeps."""
+    """The table with a note of the result columns in its metadata.
+
+    A Parquet or Feather file keeps it.
+    """
     metadata = dict(table.schema.metadata or {})
     attrs = with_note({ATTRS_KEY: notes_of(table)}, column, names, note)
     metadata[NOTES_KEY] = json.dumps(attrs[ATTRS_KEY]).encode()
@@ -389,13 +417,18 @@ def table_of(data: Any, column: Hashable | None, *, is_verified: bool = False) -
 
 
 def is_polars(data: Any, name: str) -> bool:
-    """Whether data is of a class of Polars, which the caller may not have imported, or another thread imports now."""
+    """Whether data is of a class of Polars.
+
+    The caller may not have imported it, or another thread imports it now.
+    """
     kind = getattr(sys.modules.get("polars"), name, None)
     return kind is not None and isinstance(data, kind)
 
 
 def read_stream(data: Any) -> Any:
-    """Data with the Arrow PyCapsule interface as a reader, table or array of pyarrow; any other data as it is.
+    """Data with the Arrow PyCapsule interface as a reader, table or array of pyarrow.
+
+    Any other data stays as it is.
 
     Raises an error for the frames of `OTHER_FRAMES`, which says what to call instead.
     """
@@ -418,7 +451,10 @@ def read_stream(data: Any) -> Any:
 
 
 def refuse_other_frames(data: Any) -> None:
-    """Raise an error that says what to call for frames that are on other machines or not computed."""
+    """Raise an error for frames that are on other machines or not computed.
+
+    It says what to call.
+    """
     modules = {base.__module__.partition(".")[0] for base in type(data).__mro__}
     for module, what, way in OTHER_FRAMES:
         if module in modules and not isinstance(data, pd.DataFrame | pd.Series):
@@ -434,13 +470,17 @@ OTHER_FRAMES = (
     (
         "pyspark",
         "a Spark frame",
-        "call mailverdict.spark.verify or .plan (pandas on Spark: with data.to_spark()), or give data.toPandas()",
+        "call mailverdict.spark.verify or .plan (pandas on Spark: with data.to_spark()), or give "
+        "data.toPandas()",
     ),
 )
 
 
 def column_alone(data: Any, *, is_read: bool) -> Table:
-    """A column without a frame; without `is_read` an iterator is not read, and the column is empty."""
+    """A column without a frame.
+
+    Without `is_read` an iterator is not read, and the column is empty.
+    """
     if is_polars(data, "Series") or isinstance(data, pa.Array | pa.ChunkedArray):
         return Table(data, is_alone=True)
     problem = problem_of(data)
@@ -471,7 +511,10 @@ def to_cells(data: Any) -> Any:
 
 
 def refuse_rows(cells: Iterable[Any]) -> None:
-    """Raise an error if the items are not cells, but rows or frames; a few among others are cells."""
+    """Raise an error if the items are not cells, but rows or frames.
+
+    A few among others are cells.
+    """
     example = None
     for cell in cells:
         if is_missing(cell):

@@ -35,7 +35,10 @@ Condition = frozenset[str] | bool
 
 @dataclass(frozen=True)
 class VerifierLayout:
-    """The result files of a service or tool; all names and words are in the form of `plain_word`."""
+    """The result files of a service or tool.
+
+    All names and words are in the form of `plain_word`.
+    """
 
     service: str
     source: str  # where the layout was seen, and when

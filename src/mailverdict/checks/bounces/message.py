@@ -516,5 +516,8 @@ def notice_report(
 
 
 def addresses_of_sender(bounce: Message, returned: ReturnedMail) -> tuple[str, ...]:
-    """The addresses of the sender: a bounce goes to the envelope sender, the copy has the others."""
+    """The addresses of the sender.
+
+    A bounce goes to the envelope sender, the copy has the others.
+    """
     return (*addresses_in(bounce.get_all("To")), *returned.senders)

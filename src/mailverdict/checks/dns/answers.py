@@ -23,7 +23,8 @@ ADDRESS_TYPES: tuple[RecordType, ...] = ("A", "AAAA")
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 # RFC 5321 section 5.1 lets a sender limit how many exchanges it tries; the largest mail operators
-# publish fewer than 20. The limit bounds the work that a 64 KiB answer of invented exchanges causes.
+# publish fewer than 20. The limit bounds the work that a 64 KiB answer of invented exchanges
+# causes.
 MAX_EXCHANGES = 64
 MAX_TEXTS = 64  # addresses, names or strings kept of one RRset, for the same reason
 
@@ -56,10 +57,12 @@ class DnsAnswer(NamedTuple):
 
 
 def sort_exchanges(exchanges: Iterable[MailExchange]) -> tuple[MailExchange, ...]:
-    """Sort exchanges by preference, then host; a host that occurs twice keeps its lowest preference.
+    """Sort exchanges by preference, then host.
 
-    >>> found = [MailExchange(20, "b.example"), MailExchange(10, "a.example"), MailExchange(30, "a.example")]
-    >>> [each.host for each in sort_exchanges(found)]
+    A host that occurs twice keeps its lowest preference.
+
+    >>> records = (20, "b.example"), (10, "a.example"), (30, "a.example")
+    >>> [each.host for each in sort_exchanges(MailExchange(*record) for record in records)]
     ['a.example', 'b.example']
     """
     best: dict[str, MailExchange] = {}
@@ -69,7 +72,10 @@ def sort_exchanges(exchanges: Iterable[MailExchange]) -> tuple[MailExchange, ...
 
 
 class AnswerCache(Generic[K, V]):
-    """Answers by key; the least recently used are dropped first. `lifetime` gives the seconds to keep an answer."""
+    """Answers by key; the least recently used are dropped first.
+
+    `lifetime` gives the seconds to keep an answer.
+    """
 
     def __init__(
         self,
@@ -96,7 +102,7 @@ class AnswerCache(Generic[K, V]):
         return entry[1]
 
     async def get(self, key: K, ask: Callable[[], Awaitable[V]]) -> V:
-        """Return the cached answer, or the one another task is asking for, or the result of `ask`."""
+        """Return the cached answer, or the one that another task asks for, or that of `ask`."""
         while True:
             if (answer := self.find(key)) is not None:
                 return answer
@@ -114,7 +120,10 @@ class AnswerCache(Generic[K, V]):
             del self._entries[key]
 
     async def _ask(self, key: K, ask: Callable[[], Awaitable[V]]) -> V:
-        """Ask, cache and share; after a failure the waiting tasks wake without an answer and ask themselves."""
+        """Ask, cache and share.
+
+        After a failure the waiting tasks wake without an answer and ask themselves.
+        """
         future = self._asking[key] = asyncio.get_running_loop().create_future()
         shared: tuple[V] | None = None
         try:

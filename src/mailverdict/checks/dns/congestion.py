@@ -1,10 +1,13 @@
-"""When a DNS query is sent, and when it is sent again: a window of queries in flight per resolver. No I/O, no clock.
+"""When a DNS query is sent, and when it is sent again: a window of queries in flight per resolver.
 
-A resolver that receives more queries than it can answer drops or refuses some. As in TCP (RFC 5681), the window grows
-with the answers, fast at first, and shrinks when queries are lost. Queries are also lost for reasons that have nothing
-to do with their number: a weak radio link, domains whose name servers do not work. So the usual loss is measured with
-windows that are small enough, the initial one and each that was just made smaller, and only clearly more than that
-makes the window smaller. Time-outs follow the measured round-trip times (RFC 6298).
+No I/O, no clock.
+
+A resolver that receives more queries than it can answer drops or refuses some. As in TCP (RFC
+5681), the window grows with the answers, fast at first, and shrinks when queries are lost. Queries
+are also lost for reasons that have nothing to do with their number: a weak radio link, domains
+whose name servers do not work. So the usual loss is measured with windows that are small enough,
+the initial one and each that was just made smaller, and only clearly more than that makes the
+window smaller. Time-outs follow the measured round-trip times (RFC 6298).
 """
 
 from __future__ import annotations
@@ -24,10 +27,11 @@ INITIAL_WINDOW = 20  # queries; home routers queue at least as many
 COHORT = 64  # queries that are judged together, at least; as many as the window if that is larger
 CHANCE = 2.0  # standard deviations by which the loss of a cohort may exceed the usual one
 MOST_USUAL = 0.25  # share of queries; more is never taken for usual
-DECREASE = 0.7  # times the queries that were in flight: the smaller window, as in CUBIC (RFC 9438 section 4.6)
+# Times the queries that were in flight: the smaller window, as in CUBIC (RFC 9438 section 4.6).
+DECREASE = 0.7
 GROWTH = 1 / 8  # of the window in a round trip, once queries were lost; before, the window doubles
-# A window does not grow while answers take `DELAYED` times as long as the first ones, and `LONG_DELAY` of the longest
-# time-out: a queue would only become longer.
+# A window does not grow while answers take `DELAYED` times as long as the first ones, and
+# `LONG_DELAY` of the longest time-out: a queue would only become longer.
 DELAYED, LONG_DELAY = 2.0, 0.25
 INITIAL_TIMEOUT = 1.0  # seconds before the first measurement (RFC 6298 section 2.1)
 SHORTEST_TIMEOUT = 0.1  # seconds: pauses of an event loop are shorter
@@ -47,7 +51,8 @@ class Query:
     """A question in progress. The caller reads it; only the scheduler changes it."""
 
     question: Question
-    owner: Any = None  # what the caller finds with the query; `LoopClient`: the function to call with the answer
+    # What the caller finds with the query; `LoopClient`: the function to call with the answer.
+    owner: Any = None
     edns: bool = True
     is_new: bool = True  # not asked before
     attempts: int = 3  # transmissions at most
@@ -98,7 +103,10 @@ class Repeat(Enum):
 
 
 class ServerWindow:
-    """How many queries may be in flight to one server. All times are seconds of the caller's clock."""
+    """How many queries may be in flight to one server.
+
+    All times are seconds of the caller's clock.
+    """
 
     def __init__(self, limit: int, longest_timeout: float) -> None:
         self.limit, self.longest_timeout = limit, longest_timeout
@@ -111,7 +119,8 @@ class ServerWindow:
         self.timeout = min(INITIAL_TIMEOUT, longest_timeout)
         # Loss.
         self.cohort = Cohort(0, COHORT)  # that queries are added to
-        self.first_cohort = 0  # number of the first one since the window was made smaller, which shows the usual loss
+        # Number of the first one since the window was made smaller, which shows the usual loss.
+        self.first_cohort = 0
         self.usual = self.cohort  # what was lost in such cohorts
         # Silence.
         self.unanswered = 0  # questions in a row whose first query had no answer
@@ -144,7 +153,10 @@ class ServerWindow:
         self.cohort = Cohort(self.cohort.number + 1, max(COHORT, int(self.size)))
 
     def on_answer(self, sent: Transmission, now: float, *, is_refusal: bool = False) -> None:
-        """Count an answer, also a late one. A refusal (REFUSED, SERVFAIL) counts as a lost query."""
+        """Count an answer, also a late one.
+
+        A refusal (REFUSED, SERVFAIL) counts as a lost query.
+        """
         self.unanswered = 0
         if not is_refusal:
             self.answers += 1
@@ -163,7 +175,7 @@ class ServerWindow:
         self.close(sent, is_lost=True)
 
     def close(self, sent: Transmission, *, is_lost: bool = False) -> None:
-        """Await a query no longer, as it was answered or lost, or as its question ended otherwise."""
+        """Await a query no longer: it was answered or lost, or its question ended otherwise."""
         if not sent.is_open:
             return
         sent.is_open = False
@@ -186,7 +198,11 @@ class ServerWindow:
         self.timeout = min(timeout, self.longest_timeout)
 
     def _grow(self) -> None:
-        """Make the window larger, unless it is not used (RFC 7661), answers are late, or its usual loss is measured."""
+        """Make the window larger.
+
+        It stays if it is not used (RFC 7661), if answers are late, or while its usual loss is
+        measured.
+        """
         if self.size >= self.limit:
             return
         is_used = 2 * self.in_flight >= self.size
@@ -197,7 +213,10 @@ class ServerWindow:
             self.size = min(self.size + max(self.growth, 1 / self.size), self.limit)
 
     def _judge(self, cohort: Cohort) -> None:
-        """Make the window smaller if the loss exceeds the usual one by more than chance (the test of two shares)."""
+        """Make the window smaller if more is lost than usual.
+
+        The loss must exceed the usual one by more than chance (the test of two shares).
+        """
         usual = self.usual
         if cohort.number < self.first_cohort or cohort is usual:
             return
@@ -217,7 +236,10 @@ class ServerWindow:
             self.timeout = min(2 * self.timeout, self.longest_timeout)
 
     def is_silent(self) -> bool:
-        """Whether the last questions were not answered, longer than an overloaded server needs to answer again."""
+        """Whether the last questions were not answered.
+
+        That lasts longer than an overloaded server needs to answer again.
+        """
         return self._silence() >= min(INITIAL_TIMEOUT, self.longest_timeout)
 
     def is_dead(self) -> bool:
@@ -225,17 +247,19 @@ class ServerWindow:
         return self._silence() >= DEAD_TIMEOUTS * self.longest_timeout
 
     def _silence(self) -> float:
-        """Seconds from the last answer to the last lost query, if several questions were not answered in them."""
+        """Seconds from the last answer to the last lost query; 0 after few lost questions."""
         if self.unanswered < SILENT_AFTER or self.silent_since is None:
             return 0.0
         return self.last_loss - self.silent_since
 
 
 class QueryScheduler:
-    """Decides which query is sent to which server and when, and which questions end without an answer.
+    """Decides which query is sent to which server and when.
 
-    Servers are numbers from 0 on, in the order of preference. The caller sends what `sends` gives, reports what comes
-    back, and calls `expire` and `sends` again at `wake_at`.
+    It also says which questions end without an answer.
+
+    Servers are numbers from 0 on, in the order of preference. The caller sends what `sends` gives,
+    reports what comes back, and calls `expire` and `sends` again at `wake_at`.
     """
 
     def __init__(self, servers: int, *, limit: int, timeout: float) -> None:
@@ -244,7 +268,8 @@ class QueryScheduler:
         self.timeout = timeout
         self._repeated: deque[Query] = deque()  # to be sent before those that wait
         self._waiting: deque[Query] = deque()
-        # Queries by the time at which their answer is overdue; a lost one by the time at which its question ends.
+        # Queries by the time at which their answer is overdue; a lost one by the time at which its
+        # question ends.
         self._timers: list[tuple[float, int, Transmission]] = []
         self._order = itertools.count()
         self._last_sent = -math.inf
@@ -309,7 +334,10 @@ class QueryScheduler:
         self.close(sent.query)
 
     def on_overload(self, sent: Transmission, now: float) -> None:
-        """Count a refusal for the load; the question is asked again when the answer would be overdue."""
+        """Count a refusal for the load.
+
+        The question is asked again when the answer would be overdue.
+        """
         self.windows[sent.server].on_answer(sent, now, is_refusal=True)
         sent.is_lost = True
 
@@ -325,7 +353,10 @@ class QueryScheduler:
             self.windows[each.server].close(each)
 
     def repeat(self, query: Query, how: Repeat) -> bool:
-        """Ask again, after an answer without a result; False if the attempts or the servers are used up."""
+        """Ask again, after an answer without a result.
+
+        False if the attempts or the servers are used up.
+        """
         if how is Repeat.ELSEWHERE:
             query.excluded |= {query.last_server}
         if query.sent >= query.attempts or len(query.excluded) >= len(self.windows):
@@ -336,11 +367,17 @@ class QueryScheduler:
         return True
 
     def is_refusal_for_load(self, sent: Transmission) -> bool:
-        """Whether REFUSED may be due to the queries in flight: the server answers, and many were in flight."""
+        """Whether REFUSED may be due to the load.
+
+        So it is if the server answers and many queries were in flight.
+        """
         return sent.flight >= INITIAL_WINDOW / 2 and self.windows[sent.server].answers > 0
 
     def expire(self, now: float) -> list[Query]:
-        """Count the queries whose time-out has passed; return the questions that end without an answer."""
+        """Count the queries whose time-out has passed.
+
+        Returns the questions that end without an answer.
+        """
         ended = []
         timers = self._timers
         while timers and timers[0][0] <= now:
@@ -367,7 +404,10 @@ class QueryScheduler:
         return all(window.is_dead() for window in self.windows)
 
     def _give_up(self, now: float) -> list[Query]:
-        """End the waiting questions of servers that do not answer, but for one that is sent now and then."""
+        """End the waiting questions of servers that do not answer.
+
+        All but one, which is sent now and then.
+        """
         waiting = [query for query in (*self._repeated, *self._waiting) if not query.is_done]
         self._repeated.clear()
         self._waiting.clear()
@@ -400,7 +440,7 @@ class QueryScheduler:
         return now if len(self._waiting) + len(self._repeated) > 1 and self._is_dead() else due
 
     def _room_at(self, query: Query, now: float) -> float:
-        """When the pace allows the next query about a question; infinity if the windows are full."""
+        """When the pace allows the next query about a question; infinity: the windows are full."""
         windows = [self.windows[each] for each in self._candidates(query)]
         return min(
             max(each.next_send, now) if each.in_flight < int(each.size) else math.inf

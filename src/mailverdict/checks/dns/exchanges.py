@@ -1,4 +1,4 @@
-"""What the name of an exchange can be: a host, an address to which some systems deliver, or neither.
+"""What the name of an exchange can be: a host, an address to deliver to, or neither.
 
 The data of an MX record is a host name (RFC 1035 section 3.3.9). Some domains have an IP address
 there, a name that no other host has, or a number: `MX 0 0.` where a null MX is `MX 0 .` (RFC 7505).
@@ -12,8 +12,8 @@ import socket
 from ..networks import UNSPECIFIED
 
 # Names that are not another host, by definition: the machine that looks (RFC 6761 section 6.3),
-# none (6.4), one on this link (RFC 6762 section 3). Below `test` and `example` (6.2, 6.5) a resolver
-# may have hosts, so those count.
+# none (6.4), one on this link (RFC 6762 section 3). Below `test` and `example` (6.2, 6.5) a
+# resolver may have hosts, so those count.
 SPECIAL = re.compile(r"(?:.*\.)?(?:localhost|invalid|local)")
 ADDRESS = re.compile(r"\[?(?:\d{1,3}(?:\.\d{1,3}){3}|[\da-f.]*:[\da-f:.]*)\]?")
 NUMBER = re.compile(r"(?:.*\.)?\d+")  # no top-level domain is a number (RFC 3696 section 2)

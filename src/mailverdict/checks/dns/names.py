@@ -10,8 +10,8 @@ MAX_NAME = (
     253  # characters without the final dot; RFC 1035 section 2.3.4 allows 255 octets on the wire
 )
 MAX_LABEL = 63  # RFC 1035 section 2.3.4
-# Printable ASCII except dot and backslash. Wider than host names, since aliases of reverse zones contain "/"
-# (RFC 2317); narrower than the DNS allows, so that no control character is ever sent.
+# Printable ASCII except dot and backslash. Wider than host names, since aliases of reverse zones
+# contain "/" (RFC 2317); narrower than the DNS allows, so that no control character is ever sent.
 NAME = re.compile(r"(?:[!-\-/-\[\]-~]{1,63}\.)*[!-\-/-\[\]-~]{1,63}")
 
 
@@ -22,7 +22,8 @@ class InvalidNameError(ValueError):
 def normal_name(name: str) -> str:
     """Return the name in lower-case A-labels without the final dot.
 
-    InvalidNameError if the DNS cannot carry it; the message gives the cause and does not repeat the name.
+    InvalidNameError if the DNS cannot carry it; the message gives the cause and does not repeat the
+    name.
 
     >>> normal_name("Bücher.Example.")
     'xn--bcher-kva.example'

@@ -1,9 +1,11 @@
-"""The resolver: DNS evidence about domains, addresses of hosts, and single questions, all through one cache.
+"""The resolver: DNS evidence about domains, addresses of hosts, and single questions.
 
-A question that the cache (answers.py) cannot answer becomes a `LookUp`, shared by all who wait for the answer. It asks
-the `LoopClient` (retry.py), whose sockets are in sockets.py; congestion.py decides when a query is sent, and wire.py
-reads the answer. NXDOMAIN, NODATA and *no answer* are three different outcomes: a time-out, SERVFAIL or REFUSED is
-about a server, not about the domain.
+All of them go through one cache.
+
+A question that the cache (answers.py) cannot answer becomes a `LookUp`, shared by all who wait for
+the answer. It asks the `LoopClient` (retry.py), whose sockets are in sockets.py; congestion.py
+decides when a query is sent, and wire.py reads the answer. NXDOMAIN, NODATA and *no answer* are
+three different outcomes: a time-out, SERVFAIL or REFUSED is about a server, not about the domain.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ from .wire import make_question, parse_answer
 CACHE_SIZE = 50_000  # answers; about 30 MB when full
 SHORTEST_TTL = 30.0  # seconds; a run asks once even if the TTL is 0
 LONGEST_TTL = 86_400.0  # a day, the usual limit of caching resolvers
-FAILURE_TTL = 5.0  # RFC 2308 section 7 allows up to five minutes, but most failures pass when there are fewer questions
+# RFC 2308 section 7 allows up to five minutes, but most failures pass when there are fewer
+# questions.
+FAILURE_TTL = 5.0
 MAX_ALIASES = 7  # followed by another question; usually the resolver follows them itself
 
 # A function, and its argument before the answer.
@@ -52,15 +56,16 @@ Waiter = tuple[Callable[[Any, DnsAnswer], None], Any]
 class Resolver:
     """Asks recursive resolvers: many questions at once, each question once.
 
-    Answers are cached for their TTL, also for another event loop. Without `settings.resolver`, `find_servers` gives
-    the servers to ask; `randomness` gives the message ids, and is the system's by default, so that answers are hard
-    to forge.
+    Answers are cached for their TTL, also for another event loop. Without `settings.resolver`,
+    `find_servers` gives the servers to ask; `randomness` gives the message ids, and is the system's
+    by default, so that answers are hard to forge.
 
     >>> import asyncio
     >>> from mailverdict.model.settings import LocalSettings
     >>> from mailverdict.sandbox.dns import DnsServer, DomainRecords
     >>> async def look_up(domain):
-    ...     async with DnsServer({"ada.example": DomainRecords({"MX": ("10 mx.ada.example.",)})}) as server:
+    ...     records = DomainRecords({"MX": ("10 mx.ada.example.",)})
+    ...     async with DnsServer({"ada.example": records}) as server:
     ...         resolver = Resolver(LocalSettings(resolver=server.endpoint))
     ...         evidence = await resolver.observe_domain(domain)
     ...         await resolver.aclose()
@@ -85,7 +90,8 @@ class Resolver:
         self._client = DnsClient(settings, self._randomness, find_servers)
         self._make_cache = partial(AnswerCache, cache_seconds, size=cache_size, clock=clock)
         self._cache: AnswerCache[tuple[str, RecordType], DnsAnswer] = self._make_cache()
-        # Domains about which one answer is a denial and another one is not; kept where there is a self-test.
+        # Domains about which one answer is a denial and another one is not; kept where there is a
+        # self-test.
         self.contradicted: dict[str, None] | None = None
 
     async def observe_domain(self, domain: str) -> DomainEvidence:
@@ -109,9 +115,10 @@ class Resolver:
     ) -> AsyncIterator[tuple[int, DomainEvidence]]:
         """Observe many domains, each once, with at most `dns_concurrency` at a time.
 
-        Yields each position in `domains` once, with its evidence, in the order of the answers. Domains that remain
-        undetermined are asked about again after the others, when it is known how many queries the resolver can take.
-        There are only as many tasks as look-ups in flight, however many domains there are.
+        Yields each position in `domains` once, with its evidence, in the order of the answers.
+        Domains that remain undetermined are asked about again after the others, when it is known
+        how many queries the resolver can take. There are only as many tasks as look-ups in flight,
+        however many domains there are.
         """
         asked, repeated = group_positions(domains)
         for effort in (Effort.brief(self._settings), Effort.last(self._settings)):
@@ -146,11 +153,17 @@ class Resolver:
         return join_addresses(four, six)
 
     async def pointer_names(self, address: str | IPAddress) -> DnsAnswer:
-        """Look up the PTR records of an address; the names are the answer's `texts`. ValueError if it is not one."""
+        """Look up the PTR records of an address; the names are the answer's `texts`.
+
+        ValueError if it is not an address.
+        """
         return await self.query(ipaddress.ip_address(address).reverse_pointer, "PTR")
 
     async def query(self, name: str, rdtype: RecordType) -> DnsAnswer:
-        """Ask one question, or take its answer from the cache; a name that the DNS cannot carry gives NXDOMAIN."""
+        """Ask one question, or take its answer from the cache.
+
+        A name that the DNS cannot carry gives NXDOMAIN.
+        """
         try:
             normal = normal_name(name)
         except InvalidNameError as exc:
@@ -158,11 +171,14 @@ class Resolver:
         return await self._query(normal, rdtype)
 
     async def query_uncached(self, name: str, rdtype: RecordType) -> DnsAnswer:
-        """Ask one question about a name in its normal form, whatever the cache has, and do not cache the answer."""
+        """Ask one question about a name in its normal form.
+
+        It is asked whatever the cache has, and the answer is not cached.
+        """
         return await self._client.of_running_loop().answer(make_question(name, rdtype))
 
     async def query_tcp(self, name: str, rdtype: RecordType) -> DnsAnswer:
-        """Ask the first server over TCP: shows whether a failure is one of UDP alone. Not cached."""
+        """Ask the first server over TCP, which shows whether only UDP fails. Not cached."""
         given = self._settings.resolver
         server = self._find_servers()[0] if given is None else Server(*parse_resolver(given))
         question = make_question(name, rdtype)
@@ -180,13 +196,19 @@ class Resolver:
         self._cache = self._make_cache()
 
     async def aclose(self) -> None:
-        """Close the sockets. Open questions become undetermined; a later question opens new sockets."""
+        """Close the sockets.
+
+        Open questions become undetermined; a later question opens new sockets.
+        """
         await self._client.aclose()
 
     async def _query(
         self, name: str, rdtype: RecordType, effort: Effort | None = None
     ) -> DnsAnswer:
-        """Ask about a name in its normal form, unless the answer is cached; by default with the usual effort."""
+        """Ask about a name in its normal form, unless the answer is cached.
+
+        The effort is the usual one by default.
+        """
         if (answer := self.cached(name, rdtype)) is not None:
             return answer
         answered: asyncio.Future[DnsAnswer] = asyncio.get_running_loop().create_future()
@@ -204,7 +226,10 @@ class Resolver:
     def look_up(
         self, name: str, rdtype: RecordType, effort: Effort | None, waiter: Waiter
     ) -> LookUp:
-        """Call the waiter with the answer about a name in its normal form, which is asked for unless it is already."""
+        """Call the waiter with the answer about a name in its normal form.
+
+        The question is asked unless it is already.
+        """
         client = self._client.of_running_loop()
         look_up: LookUp | None = client.in_progress.get((name, rdtype))
         if look_up is None:
@@ -215,9 +240,10 @@ class Resolver:
         return look_up
 
     def missing_evidence(self, name: str, answer: DnsAnswer) -> DomainEvidence:
-        """Evidence about a domain that the MX question denies, from the answer to the question for its address.
+        """Evidence about a domain that the MX question denies, from the answer for its address.
 
-        Some servers answer NXDOMAIN to every type but A, and one of several resolvers behind an address may be broken.
+        Some servers answer NXDOMAIN to every type but A, and one of several resolvers behind an
+        address may be broken.
         """
         if answer.outcome is AnswerOutcome.NXDOMAIN:
             return mx_evidence(name, answer)
@@ -229,7 +255,7 @@ class Resolver:
         )
 
     async def observe_implicit(self, name: str, effort: Effort | None = None) -> DomainEvidence:
-        """Look for the address that makes a domain without MX records its own exchange (implicit MX)."""
+        """Look for the address of a domain without MX records: its implicit MX."""
         # Kept only if a second look-up agreed.
         is_confirmed = self.cached(name, ADDRESS_TYPES[-1]) is not None
         failures: list[str] = []
@@ -255,7 +281,10 @@ class Resolver:
         return DomainEvidence(name, DnsOutcome.NODATA, message=denial)
 
     async def _ask_again(self, name: str, effort: Effort | None) -> str:
-        """Ask a second time about a domain that has neither exchanges nor an address; what is different now."""
+        """Ask once more about a domain that has neither exchanges nor an address.
+
+        Returns what is different now.
+        """
         self._forget_answers(name, "MX", "A")
         exchange, address = await asyncio.gather(
             self._query(name, "MX", effort), self._query(name, "A", effort)
@@ -281,7 +310,10 @@ class Resolver:
 
 @dataclass(slots=True, eq=False)
 class LookUp:
-    """A question that is being asked, and who waits for its answer; aliases are followed by further questions."""
+    """A question that is being asked, and who waits for its answer.
+
+    Aliases are followed by further questions.
+    """
 
     name: str
     rdtype: RecordType
@@ -302,7 +334,10 @@ class LookUp:
         self.query = self.client.ask(make_question(name, self.rdtype), self.effort, self._on_answer)
 
     def _on_answer(self, answer: DnsAnswer) -> None:
-        """Cache the answer and call the waiters; ask about the alias if it ends at one (RFC 1034 section 5.2.2)."""
+        """Cache the answer and call the waiters.
+
+        If the answer ends at an alias, ask about that (RFC 1034 section 5.2.2).
+        """
         if answer.alias and self.aliases < MAX_ALIASES:
             self.aliases += 1
             self.ttl = min(self.ttl, answer.ttl)
@@ -331,7 +366,8 @@ class LookUp:
 class DomainStream:
     """Observes unique domains, at most `limit` at a time; waits for a slow consumer.
 
-    The look-ups call functions of this class. A task is only needed for a domain that exists without MX records.
+    The look-ups call functions of this class. A task is only needed for a domain that exists
+    without MX records.
     """
 
     def __init__(
@@ -389,7 +425,7 @@ class DomainStream:
             else:
                 self._observe(domain, look_up.name, answer)
             self._start()
-        except Exception as exc:  # noqa: BLE001 - the consumer raises it, not the reader of the socket
+        except Exception as exc:  # noqa: BLE001 - the consumer raises it, not the socket's reader
             self._error = exc
         self._changed.set()
 
@@ -443,14 +479,18 @@ def cache_seconds(answer: DnsAnswer) -> float:
 
 
 def mx_evidence(name: str, answer: DnsAnswer) -> DomainEvidence:
-    """Evidence from an answer to the MX question other than NODATA; NXDOMAIN must be confirmed before."""
+    """Evidence from an answer to the MX question other than NODATA.
+
+    NXDOMAIN must be confirmed before.
+    """
     if answer.outcome is AnswerOutcome.UNDETERMINED:
         return DomainEvidence(
             name, DnsOutcome.UNDETERMINED, message=f"MX look-up: {answer.message}"
         )
     if answer.outcome is AnswerOutcome.NXDOMAIN:
         return DomainEvidence(name, DnsOutcome.NXDOMAIN, message=NO_MAIL[DnsOutcome.NXDOMAIN])
-    # A null MX must be the only one (RFC 7505 section 3); beside real exchanges it is a mistake and ignored.
+    # A null MX must be the only one (RFC 7505 section 3); beside real exchanges it is a mistake and
+    # ignored.
     named = [each for each in answer.exchanges if each.host]
     addresses = [each.host for each in named if is_address(each.host)]
     hosts = [each for each in named if may_be_host_name(each.host)]
@@ -469,15 +509,18 @@ def mx_evidence(name: str, answer: DnsAnswer) -> DomainEvidence:
 
 
 def join_addresses(four: DnsAnswer, six: DnsAnswer) -> DnsAnswer:
-    """Combine the answers to the A and the AAAA question; addresses are written as Python writes them."""
+    """Combine the answers to the A and the AAAA question.
+
+    Addresses are written as Python writes them.
+    """
     texts = tuple(str(ipaddress.ip_address(text)) for text in four.texts + six.texts)
     outcome = min(four.outcome, six.outcome, key=OUTCOME_PRECEDENCE.index)
     failures = describe_failure("A", four) + describe_failure("AAAA", six)
     return DnsAnswer(outcome, texts=texts, message="; ".join(failures) or four.message)
 
 
-# Which of two outcomes counts: an address first, then the possibility of one. NODATA beats NXDOMAIN: a name that
-# exists for one type exists, so the other answer is a mistake of a server.
+# Which of two outcomes counts: an address first, then the possibility of one. NODATA beats
+# NXDOMAIN: a name that exists for one type exists, so the other answer is a mistake of a server.
 OUTCOME_PRECEDENCE = (
     AnswerOutcome.DATA,
     AnswerOutcome.UNDETERMINED,

@@ -1,7 +1,9 @@
-"""Asking each question until it has an answer or the attempts are used up; congestion.py decides when and whom.
+"""Asking each question until it has an answer or the attempts are used up.
 
-Thousands of questions are in progress at a time. Each is two or three small objects and a function that is called with
-its answer; a task for each would cost more than the question itself.
+The scheduler of congestion.py decides when and whom to ask.
+
+Thousands of questions are in progress at a time. Each is two or three small objects and a function
+that is called with its answer; a task for each would cost more than the question itself.
 """
 
 from __future__ import annotations
@@ -31,8 +33,9 @@ from .wire import (
     rcode_of,
 )
 
-# The default receive buffer of Linux holds about 277 small answers. With fewer in flight on each socket, none is
-# lost while the loop is busy; and several source ports make answers harder to forge (RFC 5452 section 9.2).
+# The default receive buffer of Linux holds about 277 small answers. With fewer in flight on each
+# socket, none is lost while the loop is busy; and several source ports make answers harder to forge
+# (RFC 5452 section 9.2).
 QUESTIONS_PER_SOCKET = 250
 SPARE_SOCKETS = 1
 TCP_CONNECTIONS = 50  # at once: a thousand truncated answers must not use up the file descriptors
@@ -65,12 +68,18 @@ class Effort(NamedTuple):
 
     @classmethod
     def brief(cls, settings: LocalSettings) -> Effort:
-        """For many questions: wait for no late answer, since the unanswered ones are asked again at the end."""
+        """For many questions: wait for no late answer.
+
+        The unanswered ones are asked again at the end.
+        """
         return cls(settings.dns_attempts, 0.0)
 
     @classmethod
     def last(cls, settings: LocalSettings) -> Effort:
-        """For the unanswered ones. With one query in five lost, six in a row are lost once in 15,000 times."""
+        """For the unanswered ones.
+
+        With one query in five lost, six in a row are lost once in 15,000 times.
+        """
         return cls(
             settings.dns_attempts + 3, settings.dns_attempts * settings.dns_timeout, is_new=False
         )
@@ -94,7 +103,10 @@ class DnsClient:
         weakref.finalize(self, close_clients, self._clients).atexit = False
 
     def of_running_loop(self) -> LoopClient:
-        """The client of the running event loop; SettingsError if no resolver is set and the system has none."""
+        """The client of the running event loop.
+
+        SettingsError if no resolver is set and the system has none.
+        """
         loop = asyncio.get_running_loop()
         client = self._clients.get(loop)
         if client is None:
@@ -119,7 +131,10 @@ class DnsClient:
 
 
 def close_clients(clients: dict[asyncio.AbstractEventLoop, LoopClient]) -> None:
-    """Close sockets from outside their event loops, after the backend was closed or garbage-collected."""
+    """Close sockets from outside their event loops.
+
+    The backend was closed or garbage-collected before.
+    """
     while clients:
         loop, client = clients.popitem()
         with contextlib.suppress(RuntimeError):  # the loop is closed, and its sockets with it
@@ -129,8 +144,9 @@ def close_clients(clients: dict[asyncio.AbstractEventLoop, LoopClient]) -> None:
 class LoopClient:
     """The questions of one event loop, and the sockets that they are asked from.
 
-    A question is sent when the scheduler allows it, and again when its answer is overdue or has no result; the answer
-    to any of these queries counts. `Query.owner` is the function that is called with the answer, None after that.
+    A question is sent when the scheduler allows it, and again when its answer is overdue or has no
+    result; the answer to any of these queries counts. `Query.owner` is the function that is called
+    with the answer, None after that.
     """
 
     def __init__(
@@ -161,7 +177,8 @@ class LoopClient:
     ) -> Query:
         """Ask a question, by default with full effort.
 
-        Without an answer, `on_answer` is called with an undetermined one whose message says what failed.
+        Without an answer, `on_answer` is called with an undetermined one whose message says what
+        failed.
         """
         queries, seconds, is_new = effort or self.full_effort
         query = Query(question, on_answer, is_new=is_new, attempts=queries, lifetime=seconds)
@@ -193,10 +210,10 @@ class LoopClient:
         finally:
             self.cancel(query)  # if the task was cancelled
 
-    # --- sending ------------------------------------------------------------------------------------
+    # --- sending ----------------------------------------------------------------------------------
 
     def _send_soon(self) -> None:
-        """Send in the next step of the event loop, together with the questions that are added until then."""
+        """Send in the next step of the event loop, with the questions added until then."""
         if not self._will_send:
             self._will_send = True
             self._loop.call_soon(self._send_due)
@@ -255,7 +272,7 @@ class LoopClient:
     def _channels_needed(self, server: int) -> float:
         return self._scheduler.windows[server].size / QUESTIONS_PER_SOCKET + SPARE_SOCKETS
 
-    # --- outcomes -----------------------------------------------------------------------------------
+    # --- outcomes ---------------------------------------------------------------------------------
 
     def _on_packet(self, sent: Transmission, packet: bytes) -> None:
         query = sent.query
@@ -340,7 +357,8 @@ class LoopClient:
         if not query.sent:
             addresses = " and ".join(server.address for server in self.servers)
             return [
-                f"not asked, since {addresses} had not answered any query for {self._scheduler.silence:.0f} s"
+                f"not asked, since {addresses} had not answered any query for "
+                f"{self._scheduler.silence:.0f} s"
             ]
         silent = dict.fromkeys(
             self.servers[sent.server].address for sent in query.transmissions if sent.is_lost
@@ -353,7 +371,8 @@ class LoopClient:
         on_answer, query.owner = query.owner, None
         if self._failures:
             self._failures.pop(query, None)
-        query.transmissions.clear()  # they refer to the query: without the cycle its memory is freed at once
+        # They refer to the query: without the cycle its memory is freed at once.
+        query.transmissions.clear()
         if on_answer is not None:
             on_answer(answer)
 
@@ -363,7 +382,7 @@ class LoopClient:
             if sent.channel is not None:
                 sent.channel.forget(sent)
 
-    # --- closing ------------------------------------------------------------------------------------
+    # --- closing ----------------------------------------------------------------------------------
 
     def _begin_closing(self) -> None:
         self._is_closed = True

@@ -1,8 +1,10 @@
-"""The self-test of the resolver: whether it knows domains that exist, and denies names that do not exist.
+"""The self-test of the resolver.
 
-Closed networks, captive portals and search pages of providers answer DNS questions falsely. `ResolverTest` asks a few
-known questions before a run. During a run, answers that a resolver may give falsely are held until the same questions,
-asked after them, are answered truly.
+It shows whether the resolver knows domains that exist, and denies names that do not exist.
+
+Closed networks, captive portals and search pages of providers answer DNS questions falsely.
+`ResolverTest` asks a few known questions before a run. During a run, answers that a resolver may
+give falsely are held until the same questions, asked after them, are answered truly.
 """
 
 from __future__ import annotations
@@ -36,12 +38,14 @@ TRUSTED_FOR, RETEST_AFTER = (
     60.0,
 )
 MAX_HELD = 20_000  # answers that are held before the resolver is tested
-FIRST_WAIT = 10.0  # seconds that they are held at first; then twice as long each time, so that the questions stay few
+# Seconds that they are held at first; then twice as long each time, so that the questions stay few.
+FIRST_WAIT = 10.0
 MANY = 100  # domains, after which a run ends with a test although no answer is held
-# Denials contradicted by the domain's address, after which no denial is used: so many, and this share of all domains.
-# Name servers that deny only the MX question are far rarer.
+# Denials contradicted by the domain's address, after which no denial is used: so many, and this
+# share of all domains. Name servers that deny only the MX question are far rarer.
 CONTRADICTIONS, CONTRADICTED_SHARE = 3, 0.01
-COUNTED = 2000  # domains, after which the older half is left out: a resolver may begin to answer falsely late
+# Domains, after which the older half is left out: a resolver may begin to answer falsely late.
+COUNTED = 2000
 ROUNDS = 3  # tests in a row that are not passed, after which held answers are not used
 
 USE_ANOTHER = "use another resolver, as LocalBackend(resolver='9.9.9.9')"
@@ -60,7 +64,9 @@ class ProbeTable:
 
 
 def load_probes(folder: Path | None = None) -> ProbeTable:
-    """Load the table from the user's lists folder, else from the package; SettingsError if it is damaged.
+    """Load the table from the user's lists folder, else from the package.
+
+    SettingsError if it is damaged.
 
     >>> load_probes().known[0]
     'gmail.com'
@@ -76,7 +82,8 @@ def parse_probes(entries: Sequence[str]) -> ProbeTable:
         columns = entry.split(maxsplit=3)
         if len(columns) < 4 or columns[1] not in names:
             raise SettingsError(
-                f"list {LIST_NAME}: {entry!r:.100}: give a name, MX or NXDOMAIN, a date and a reason"
+                f"list {LIST_NAME}: {entry!r:.100}: give a name, MX or NXDOMAIN, a date and a "
+                "reason"
             )
         names[columns[1]].append(columns[0].lower())
     if len(names["MX"]) < SAMPLE or len(names["NXDOMAIN"]) < 2:
@@ -165,31 +172,34 @@ class ResolverTest:
         if found.denied:
             names = ", ".join(list(found.denied)[:5])
             notices.append(
-                f"{self.shown} gives no MX records for {names}, which is false: its other answers of this kind are not "
-                f"used, and such rows are 'unknown'; {USE_ANOTHER}"
+                f"{self.shown} gives no MX records for {names}, which is false: its other answers "
+                f"of this kind are not used, and such rows are 'unknown'; {USE_ANOTHER}"
             )
         if found.is_inconsistent and not found.addresses:  # those contradict denials, too
             notices.append(
-                f"{self.shown} denied records of domains and then gave them, as if one of several resolvers behind it "
-                f"answered falsely: denials are not used, and such rows are 'unknown'; {USE_ANOTHER}"
+                f"{self.shown} denied records of domains and then gave them, as if one of several "
+                "resolvers behind it answered falsely: denials are not used, and such rows are "
+                f"'unknown'; {USE_ANOTHER}"
             )
         if found.began:
             notices.append(
-                f"{self.shown} began during a run to give exchanges for names that do not exist: domains of that run "
-                f"that have exchanges may not exist; {USE_ANOTHER}, and verify again"
+                f"{self.shown} began during a run to give exchanges for names that do not exist: "
+                f"domains of that run that have exchanges may not exist; {USE_ANOTHER}, and verify "
+                "again"
             )
         elif found.addresses or found.has_exchanges:
             given = ", ".join([*sorted(found.addresses)[:4], *["exchanges"] * found.has_exchanges])
             notices.append(
-                f"{self.shown} gives {given} for names that do not exist, and such answers cannot be distinguished "
-                f"from true ones: rows that depend on them are 'unknown'; {USE_ANOTHER}"
+                f"{self.shown} gives {given} for names that do not exist, and such answers cannot "
+                "be distinguished from true ones: rows that depend on them are 'unknown'; "
+                f"{USE_ANOTHER}"
             )
         return notices
 
-    # --- before a run -------------------------------------------------------------------------------
+    # --- before a run -----------------------------------------------------------------------------
 
     async def require(self) -> None:
-        """Test the resolver unless that was done lately; raises ResolverError if it cannot be used."""
+        """Test the resolver unless that was done lately; ResolverError if it cannot be used."""
         if error := await self._first.get("", self._run_first):
             raise ResolverError(error)
 
@@ -215,13 +225,19 @@ class ResolverTest:
         return ""
 
     async def _describe_failure(self, known: Sequence[str], answers: Sequence[DnsAnswer]) -> str:
-        """Why the resolver cannot be used, and what helps; TCP shows whether only UDP is affected."""
+        """Why the resolver cannot be used, and what helps.
+
+        A question over TCP shows whether only UDP is affected.
+        """
         over_tcp = await self.resolver.query_tcp(known[0], "MX")
         denied = [name for name, answer in zip(known, answers, strict=True) if is_denial(answer)]
         if denied:
             cause = f"{self.shown} gives no MX records for {join_words(denied)}, which is false"
             if has_exchange(over_tcp):
-                cause += "; over TCP it gives the right answer, so something on this network changes answers over UDP"
+                cause += (
+                    "; over TCP it gives the right answer, so something on this network changes "
+                    "answers over UDP"
+                )
         else:
             cause = f"{self.shown} gave no answer about {join_words(known)} ({answers[0].message})"
             if has_exchange(over_tcp):
@@ -229,9 +245,10 @@ class ResolverTest:
             else:
                 cause += f"; over TCP: {over_tcp.message or 'no usable answer'}"
         return (
-            f"{cause}. Nothing was verified with it. Log in to the network if it asks for that, or give another "
-            "resolver, as LocalBackend(resolver='9.9.9.9') or --resolver 9.9.9.9. If this is a private network whose "
-            "resolver knows only its own names: LocalBackend(resolver_check=False) or --no-resolver-check"
+            f"{cause}. Nothing was verified with it. Log in to the network if it asks for that, or "
+            "give another resolver, as LocalBackend(resolver='9.9.9.9') or --resolver 9.9.9.9. If "
+            "this is a private network whose resolver knows only its own names: "
+            "LocalBackend(resolver_check=False) or --no-resolver-check"
         )
 
     async def _ask_about_unused(self) -> bool:
@@ -246,10 +263,13 @@ class ResolverTest:
         self.found.has_exchanges |= exchange.outcome is AnswerOutcome.DATA
         return AnswerOutcome.UNDETERMINED not in (address.outcome, exchange.outcome)
 
-    # --- during a run -------------------------------------------------------------------------------
+    # --- during a run -----------------------------------------------------------------------------
 
     async def observe_domain(self, domain: str) -> DomainEvidence:
-        """Observe one domain as `Resolver.observe_domain` does; an answer that may be false is confirmed first."""
+        """Observe one domain as `Resolver.observe_domain` does.
+
+        An answer that may be false is confirmed first.
+        """
         await self.require()
         evidence = await self.resolver.observe_domain(domain)
         self._note(evidence)
@@ -263,7 +283,9 @@ class ResolverTest:
     async def observe_domains(
         self, domains: Sequence[str]
     ) -> AsyncIterator[tuple[int, DomainEvidence]]:
-        """Observe many domains as `Resolver.observe_domains` does; answers that may be false are held.
+        """Observe many domains as `Resolver.observe_domains` does.
+
+        Answers that may be false are held.
 
         Known domains are asked first, since their answers show whether the others can be used.
         """
@@ -346,21 +368,39 @@ class ResolverTest:
         """Why the evidence cannot be used; empty if it can."""
         outcome, found = evidence.outcome, self.found
         if outcome in OF_RECORDS and found.has_exchanges:
-            return f"{self.shown} gives exchanges for names that do not exist, so those of this one prove nothing"
+            return (
+                f"{self.shown} gives exchanges for names that do not exist, so those of this one "
+                "prove nothing"
+            )
         if outcome in HELD and evidence.domain in found.denied:
-            return f"{self.shown} gives no MX records for {evidence.domain}, which is known to have some"
+            return (
+                f"{self.shown} gives no MX records for {evidence.domain}, which is known to have "
+                "some"
+            )
         if outcome in NO_MAIL and found.denied:
-            return f"{self.shown} denies {next(iter(found.denied))}, which exists, so its other denials are not used"
+            return (
+                f"{self.shown} denies {next(iter(found.denied))}, which exists, so its other "
+                "denials are not used"
+            )
         if outcome in NEGATIVE and self._is_inconsistent():
             return f"{self.shown} denies records and then gives them, so its denials are not used"
         if outcome is DnsOutcome.IMPLICIT_MX and found.addresses:
-            return f"{self.shown} gives addresses for names that do not exist, so the address of this one proves nothing"
+            return (
+                f"{self.shown} gives addresses for names that do not exist, so the address of this "
+                "one proves nothing"
+            )
         if not is_confirmed:
-            return f"{self.shown} gave an answer ({evidence.message or outcome}), and then could not be tested"
+            return (
+                f"{self.shown} gave an answer ({evidence.message or outcome}), and then could not "
+                "be tested"
+            )
         return ""
 
     async def _confirm(self) -> bool:
-        """Test the resolver, for answers that have come; ResolverError if it has begun to answer falsely."""
+        """Test the resolver, for answers that have come.
+
+        ResolverError if it has begun to answer falsely.
+        """
         before = self._checkpoints
         # One that is under way, and may have begun before the answers came.
         for _ in range(ROUNDS + 1):
@@ -399,9 +439,10 @@ class ResolverTest:
 
     def _describe_change(self, name: str) -> str:
         return (
-            f"{self.shown} began to answer falsely during the run: it gives no MX records for {name} any more. "
-            "Rows that depend on such answers get no verdict. A network that asks for a login does this; log in or "
-            "give another resolver, as LocalBackend(resolver='9.9.9.9') or --resolver 9.9.9.9, and run again"
+            f"{self.shown} began to answer falsely during the run: it gives no MX records for "
+            f"{name} any more. Rows that depend on such answers get no verdict. A network that "
+            "asks for a login does this; log in or give another resolver, as "
+            "LocalBackend(resolver='9.9.9.9') or --resolver 9.9.9.9, and run again"
         )
 
     def _random_name(self, parent: str) -> str:
@@ -410,7 +451,10 @@ class ResolverTest:
         )
 
     def _make_cache(self) -> AnswerCache[str, str]:
-        """A cache for the result of the test before a run, which simultaneous runs share; an error is never kept."""
+        """A cache for the result of the test before a run.
+
+        Simultaneous runs share it; an error is never kept.
+        """
         return AnswerCache(self._seconds_used, size=1, clock=self.clock)
 
     def _seconds_used(self, error: str) -> float:

@@ -1,4 +1,7 @@
-"""Sockets to DNS servers: UDP for many queries at once, TCP for one question whose answer was truncated."""
+"""Sockets to DNS servers.
+
+UDP is for many queries at once, TCP for one question whose answer was truncated.
+"""
 
 from __future__ import annotations
 
@@ -46,9 +49,10 @@ class Server:
 class UdpChannel:
     """One UDP socket to one server, for many queries at once.
 
-    An answer is accepted only from the server's address (the socket is connected), with the random id of a query that
-    was sent and with its question; anything else is dropped. Each query has an id of its own, also when a question is
-    repeated, so that a late answer is matched to the query it belongs to.
+    An answer is accepted only from the server's address (the socket is connected), with the random
+    id of a query that was sent and with its question; anything else is dropped. Each query has an
+    id of its own, also when a question is repeated, so that a late answer is matched to the query
+    it belongs to.
     """
 
     def __init__(
@@ -121,7 +125,10 @@ class UdpChannel:
                 await asyncio.sleep(0)
 
     def read_ready(self) -> None:
-        """Deliver the answers that have arrived, with a limit, so that other tasks of the loop run."""
+        """Deliver the answers that have arrived.
+
+        There is a limit, so that other tasks of the loop run.
+        """
         receive, deliver = self._socket.recv, self._deliver
         try:
             for _ in range(READS_IN_A_ROW):

@@ -1,9 +1,10 @@
 """DNS messages on the wire: questions out, answers in.
 
-`parse_plain` reads the usual answers to questions for MX records and addresses without a DNS library, in a tenth of the
-time: records of the name itself, or none and the SOA record with the TTL; beside them only NS and address records and
-an empty OPT record; names of the usual characters. All other messages are parsed by dnspython. Both parsers must agree:
-tests compare them on generated and on damaged messages, so every record is checked, even one that is not needed.
+`parse_plain` reads the usual answers to questions for MX records and addresses without a DNS
+library, in a tenth of the time: records of the name itself, or none and the SOA record with the
+TTL; beside them only NS and address records and an empty OPT record; names of the usual characters.
+All other messages are parsed by dnspython. Both parsers must agree: tests compare them on generated
+and on damaged messages, so every record is checked, even one that is not needed.
 """
 
 from __future__ import annotations
@@ -62,7 +63,10 @@ Record = tuple[str, int, int, int, int, int]
 
 
 def parse_plain(packet: bytes, rdtype: RecordType) -> DnsAnswer | None:
-    """Parse a usual answer to a question of type A, AAAA or MX; None if the message needs the full parser."""
+    """Parse a usual answer to a question of type A, AAAA or MX.
+
+    None if the message needs the full parser.
+    """
     try:
         return parse_plain_message(packet, TYPE_CODES[rdtype])
     except (NotPlainError, struct.error, IndexError):  # the last two: the message is too short
@@ -138,7 +142,10 @@ def read_address(packet: bytes, rdtype: int, start: int, end: int, name: str) ->
 
 
 def read_authority(packet: bytes, record: Record, name: str) -> list[int]:
-    """Read a record of the authority section; return the TTL of the negative answer if it is the SOA."""
+    """Read a record of the authority section.
+
+    Returns the TTL of the negative answer if the record is the SOA.
+    """
     owner, rdtype, rdclass, ttl, start, end = record
     require(rdtype in (NS, SOA) and rdclass == CLASS_IN and ttl <= MAX_TTL)
     server, at = read_name(packet, start, name)
@@ -152,7 +159,10 @@ def read_authority(packet: bytes, record: Record, name: str) -> list[int]:
 
 
 def is_opt(record: Record) -> bool:
-    """Whether an additional record is an empty OPT record (RFC 6891): no extended rcode, no option. Else an address."""
+    """Whether an additional record is an empty OPT record (RFC 6891), else an address.
+
+    Such a record has neither an extended rcode nor an option.
+    """
     owner, rdtype, rdclass, ttl, start, end = record
     if rdtype == OPT:
         require(not owner and ttl == 0 and start == end)
@@ -164,8 +174,9 @@ def is_opt(record: Record) -> bool:
 def read_name(packet: bytes, start: int, asked: str) -> tuple[str, int]:
     """Read a name of usual characters, or the root as ``""``; return it and the position after it.
 
-    A pointer must lead backwards, before the labels that it follows, and only a few are followed, so that no message
-    takes long (RFC 9267 section 2). Most lead to the name in the question, which is `asked`.
+    A pointer must lead backwards, before the labels that it follows, and only a few are followed,
+    so that no message takes long (RFC 9267 section 2). Most lead to the name in the question, which
+    is `asked`.
     """
     labels: list[str] = []
     at, end, pointers = start, 0, 0
@@ -188,7 +199,10 @@ def read_name(packet: bytes, start: int, asked: str) -> tuple[str, int]:
 
 @lru_cache(maxsize=4096)
 def read_label(label: bytes) -> str:
-    """A label in lower case; only usual characters. Cached, since the same few labels are in most names."""
+    """A label in lower case; only usual characters.
+
+    Cached, since the same few labels are in most names.
+    """
     require(LABEL.fullmatch(label))
     return label.decode("ascii").lower()
 
@@ -225,7 +239,8 @@ NOT_OF_THE_DOMAIN = {
     18: "prohibited",
     19: "stale",
 }
-# Servers in the SOA records of filters that name the domain itself as the zone: AdGuard Home, read 2026-11-23.
+# Servers in the SOA records of filters that name the domain itself as the zone: AdGuard Home, read
+# 2026-11-23.
 FILTERS = frozenset({"fake-for-negative-caching.adguard.com"})
 
 
@@ -241,14 +256,18 @@ class Question(NamedTuple):
         return header + self.section + (OPT_RECORD if edns else b"")
 
     def is_answered_by(self, packet: bytes) -> bool:
-        """Whether a message with the right id repeats the question, as an answer must (RFC 5452 section 9.1)."""
+        """Whether a message with the right id repeats the question.
+
+        An answer must do so (RFC 5452 section 9.1).
+        """
         if len(packet) < HEADER.size:
             return False
         _, flags, questions, *_ = HEADER.unpack_from(packet)
         if questions == 0:
             return bool(flags & RESPONSE) and flags & RCODE in QUESTIONLESS
         asked = packet[HEADER.size : HEADER.size + len(self.section)]
-        # No octet of the types, classes and label lengths is a capital letter, so lower() does not change them.
+        # No octet of the types, classes and label lengths is a capital letter, so lower() does not
+        # change them.
         return bool(flags & RESPONSE) and questions == 1 and asked.lower() == self.section
 
 
@@ -334,7 +353,8 @@ def doubt_about_denial(message: dns.message.QueryMessage, chain: dns.message.Cha
         return "records of another name or type"
     names = [rrset.name for rrset in chain.cnames] + [chain.canonical_name]
     zones = [rrset for rrset in message.authority if rrset.rdtype == dns.rdatatype.SOA]
-    # A response policy zone adds its own SOA record: BIND to the additional section, others as the authority.
+    # A response policy zone adds its own SOA record: BIND to the additional section, others as the
+    # authority.
     is_changed = (
         any(rrset.rdtype == dns.rdatatype.SOA for rrset in message.additional)
         or any(not any(name.is_subdomain(zone.name) for name in names) for zone in zones)

@@ -1,8 +1,9 @@
 """List files: reading the packaged ones and a user's newer copies, and writing a user's copy.
 
-A list is plain text with one entry a line; ``#`` begins a comment. ``MANIFEST.toml`` describes the packaged lists:
-source, licence, version, date, rows (and sha256, which the tests compare). A user's copy is preferred to the packaged
-list; it is one file, whose first lines are comments with the same facts.
+A list is plain text with one entry a line; ``#`` begins a comment. ``MANIFEST.toml`` describes the
+packaged lists: source, licence, version, date, rows (and sha256, which the tests compare). A user's
+copy is preferred to the packaged list; it is one file, whose first lines are comments with the same
+facts.
 """
 
 from __future__ import annotations
@@ -107,8 +108,8 @@ def read_entries(listing: ListFile) -> tuple[str, ...]:
 def damage(path: Traversable, cause: object) -> str:
     """The message that a list cannot be used, and what helps."""
     return (
-        f"{path}: {cause}. Replace a user's copy with 'mailverdict lists update', or delete its folder "
-        "to use the packaged lists again."
+        f"{path}: {cause}. Replace a user's copy with 'mailverdict lists update', or delete its "
+        "folder to use the packaged lists again."
     )
 
 

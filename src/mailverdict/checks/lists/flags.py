@@ -1,8 +1,9 @@
 """Flags from lists: role, disposable, free, spamtrap. No network and no verdict.
 
-A listed domain stands for itself and all its subdomains. If lists disagree, the most specific name decides; for the
-same name a user's *allow* beats a user's *deny*, which beats the relays, which beat the list. `marks_of` implements
-that as a dictionary filled in the order of increasing precedence.
+A listed domain stands for itself and all its subdomains. If lists disagree, the most specific name
+decides; for the same name a user's *allow* beats a user's *deny*, which beats the relays, which
+beat the list. `marks_of` implements that as a dictionary filled in the order of increasing
+precedence.
 """
 
 from __future__ import annotations
@@ -81,7 +82,10 @@ class LoadedLists:
         )
 
     def is_role(self, local: str) -> bool:
-        """Whether a local part is a role; in ASCII without Arrow, for which a single check would wait."""
+        """Whether a local part is a role.
+
+        In ASCII this works without Arrow, for which a single check would wait.
+        """
         if not local.isascii():
             return bool(self.match_slice(pa.array([local]))[0].as_py())
         name, tag, _ = local.lower().partition("+")
@@ -96,7 +100,8 @@ class LoadedLists:
         """The same for a column of local parts; null where there is none.
 
         >>> from mailverdict.model.settings import Lists
-        >>> load_lists(Lists()).match_roles(pa.array(["Info+web", "rome.info", "ada", None])).to_pylist()
+        >>> local_parts = pa.array(["Info+web", "rome.info", "ada", None])
+        >>> load_lists(Lists()).match_roles(local_parts).to_pylist()
         [True, True, False, None]
         """
         return pa.chunked_array(map_slices(self.match_slice, local), pa.bool_()).combine_chunks()
@@ -108,7 +113,9 @@ class LoadedLists:
 
     @cached_property
     def role_patterns(self) -> list[str]:
-        """What finds a role in a local part in lower case: a name before its tag, or a word at one of its ends.
+        """What finds a role in a local part in lower case.
+
+        It is a name before its tag, or a word at one of its ends.
 
         A word at the end is followed by nothing, not even a tag.
         """
@@ -140,7 +147,10 @@ class LoadedLists:
 
 
 def whole_names(names: Collection[str]) -> list[str]:
-    """Patterns of local parts, before their tag; RE2 takes some thousands of names in one pattern."""
+    """Patterns of local parts, before their tag.
+
+    RE2 takes some thousands of names in one pattern.
+    """
     ordered = sorted(names)
     patterns = []
     for start in range(0, len(ordered), NAMES_AT_ONCE):
@@ -169,7 +179,7 @@ def below_any(domains: Sequence[str], names: frozenset[str]) -> Iterator[int]:
 
 
 def find_mark(domain: str, marks: Mapping[str, bool]) -> bool | None:
-    """Return the mark of the most specific name that is `domain` or above it; None if there is none."""
+    """The mark of the most specific name that is `domain` or above it; None without one."""
     while "." in domain:
         if domain in marks:
             return marks[domain]
@@ -178,13 +188,16 @@ def find_mark(domain: str, marks: Mapping[str, bool]) -> bool | None:
 
 
 def load_lists(settings: Lists, *, folder: Path | None = None) -> LoadedLists:
-    """Load the lists that the settings ask for, from `folder` or the user's data directory, else from the package.
+    """Load the lists that the settings ask for.
 
-    Loaded once for equal settings and unchanged files; the result is shared and never changed. SettingsError names
-    the file and the line of a wrong entry.
+    They are in `folder` or the user's data directory, else in the package.
+
+    Loaded once for equal settings and unchanged files; the result is shared and never changed.
+    SettingsError names the file and the line of a wrong entry.
 
     >>> from mailverdict.model.settings import Lists
-    >>> load_lists(Lists(disposable_deny=["throwaway.example"])).flags("ada", "throwaway.example").disposable
+    >>> lists = load_lists(Lists(disposable_deny=["throwaway.example"]))
+    >>> lists.flags("ada", "throwaway.example").disposable
     True
     """
     where = user_lists_folder() if folder is None else folder
@@ -260,7 +273,10 @@ def marks_of(*layers: tuple[Iterable[str], bool]) -> dict[str, bool]:
 
 
 def without_relays(names: Sequence[str], relays: Iterable[str]) -> list[str]:
-    """Drop subdomains of a relay: they would be more specific than it, and a relay always beats a list."""
+    """Drop subdomains of a relay.
+
+    They would be more specific than it, and a relay always beats a list.
+    """
     hidden = set(below_any(names, frozenset(relays)))
     return [name for at, name in enumerate(names) if at not in hidden]
 

@@ -1,4 +1,7 @@
-"""Public suffixes: names under which anybody may have a name of his own. A small list and the form ``com.br``."""
+"""Public suffixes: names under which anybody may have a name of his own.
+
+They are a small list and the form ``com.br``.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +20,23 @@ def public_suffixes() -> frozenset[str]:
 
 
 def is_public_suffix(name: str, zones: Collection[str]) -> bool:
-    """Whether `name` is a public suffix: a known one, a generic label below a country, or a top-level domain."""
+    """Whether `name` is a public suffix.
+
+    That is a known one, a generic label below a country, or a top-level domain.
+    """
     label, _, end = name.partition(".")
     return not end or name in zones or (len(end) == 2 and label in GENERIC_LABELS)
 
 
 def registered_domain(host: str) -> str:
-    """The domain that somebody registered: one label more than the public suffix; a lower-case name without final dot.
+    """The domain that somebody registered: one label more than the public suffix.
 
-    >>> registered_domain("alt1.aspmx.l.google.com"), registered_domain("mx.firm.co.uk"), registered_domain("mx")
-    ('google.com', 'firm.co.uk', 'mx')
+    The name is in lower case without the final dot.
+
+    >>> registered_domain("alt1.aspmx.l.google.com"), registered_domain("mx.firm.co.uk")
+    ('google.com', 'firm.co.uk')
+    >>> registered_domain("mx")
+    'mx'
     """
     labels = host.split(".")
     names = (".".join(labels[start:]) for start in range(len(labels) - 1, -1, -1))

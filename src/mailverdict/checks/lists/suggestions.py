@@ -1,18 +1,20 @@
 """Suggestions for mistyped domains ("did you mean"). Nothing is looked up and nothing is rewritten.
 
-In this order: the table of known typing errors; no suggestion for a provider or domain that is known to be real; then
-the rules, against about a hundred large providers:
+In this order: the table of known typing errors; no suggestion for a provider or domain that is
+known to be real; then the rules, against about a hundred large providers:
 
-* the ending (all after the first label) is right, the first label has 5 letters or more and is one edit away, and its
-  first letter is right, a neighbour on the keyboard or of the same sound; of 7 letters or more, it may also be lost, or
-  stand behind another one;
-* the top-level domain is one edit away from the right one and does not exist (``con``, ``come`` ...), and the first
+* the ending (all after the first label) is right, the first label has 5 letters or more and is one
+edit away, and its
+  first letter is right, a neighbour on the keyboard or of the same sound; of 7 letters or more, it
+  may also be lost, or stand behind another one;
+* the top-level domain is one edit away from the right one and does not exist (``con``, ``come``
+...), and the first
   label is right or as above;
 * the dot is in the wrong place.
 
-One candidate, or no suggestion. Edits are those of optimal string alignment: a letter too many, too few or wrong, or
-two neighbours exchanged. All labels one edit away from a provider's are generated once, so that a look-up is one
-access to a dictionary.
+One candidate, or no suggestion. Edits are those of optimal string alignment: a letter too many, too
+few or wrong, or two neighbours exchanged. All labels one edit away from a provider's are generated
+once, so that a look-up is one access to a dictionary.
 """
 
 from __future__ import annotations
@@ -27,14 +29,16 @@ from .root_zone import top_levels
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789-"  # the characters of an A-label
 MIN_LABEL = 5  # shorter names are one edit away from too many real ones
-MIN_ANCHORED = 7  # letters; of such a name the first may be lost, or one be put before it: icloud is not micloud
+# Letters; of such a name the first may be lost, or one be put before it: icloud is not micloud.
+MIN_ANCHORED = 7
 MIN_MOVED = 8  # letters that must agree before a moved dot is a typing error and not another name
 
 # Their typing errors that the root zone does not have are typing errors that no real domain has.
 LAST_LABELS = ("com", "net", "de", "it", "uk")
 # Seen in tables of typing errors (2026-08).
 FURTHER_ENDINGS: Mapping[str, tuple[str, ...]] = {"com": ("c", "comcom")}
-# Endings that exist: only with a correct name, of a provider so large that it owns these domains too.
+# Endings that exist: only with a correct name, of a provider so large that it owns these domains
+# too.
 OWNED_ENDINGS = ("co", "cm", "om")
 LARGEST_PROVIDERS = ("gmail.com", "hotmail.com", "yahoo.com", "outlook.com", "icloud.com")
 
@@ -81,7 +85,9 @@ class SuggestionIndex:
 
 
 def suggest_domain(ascii_domain: str) -> str | None:
-    """Return the provider that a lower-case domain in A-labels probably means; None for a known domain or no provider.
+    """Return the provider that a lower-case domain in A-labels probably means.
+
+    None for a known domain, and if it is like no provider's.
 
     >>> suggest_domain("gmial.com")
     'gmail.com'
@@ -177,8 +183,10 @@ def ends_of(target: str) -> Iterator[tuple[str, str]]:
 def wrong_endings(end: str) -> frozenset[str]:
     """The typing errors of an ending whose top-level domain does not exist.
 
-    >>> "come" in wrong_endings("com"), "co.u" in wrong_endings("co.uk"), "cam" in wrong_endings("com")
-    (True, True, False)
+    >>> "come" in wrong_endings("com"), "cam" in wrong_endings("com")
+    (True, False)
+    >>> "co.u" in wrong_endings("co.uk")
+    True
     """
     front, dot, last = end.rpartition(".")
     if last not in LAST_LABELS:
@@ -188,7 +196,10 @@ def wrong_endings(end: str) -> frozenset[str]:
 
 
 def variants_of(label: str) -> set[str]:
-    """The label itself and, if it is long enough, all labels one edit away with a plausible first letter."""
+    """The label itself and, if it is long enough, all labels one edit away.
+
+    The first letter of each must be plausible.
+    """
     if len(label) < MIN_LABEL:
         return {label}
     firsts = first_letters(label)

@@ -1,9 +1,10 @@
 """Updating the disposable list, on request only: read, clean, check, show, write.
 
-Lists have been poisoned: in January 2026 an automated fetcher put a law firm and a telecommunications group on this
-very list for two days. So a new edition is compared with the one in use, and refused as a whole if it lost or gained
-too much, or lists a public suffix or a large provider; the list in use then stays in use. The bytes come from a
-function that the caller gives; this module opens no connection.
+Lists have been poisoned: in January 2026 an automated fetcher put a law firm and a
+telecommunications group on this very list for two days. So a new edition is compared with the one
+in use, and refused as a whole if it lost or gained too much, or lists a public suffix or a large
+provider; the list in use then stays in use. The bytes come from a function that the caller gives;
+this module opens no connection.
 """
 
 from __future__ import annotations
@@ -97,13 +98,17 @@ def update_disposable(
     accept: Collection[str] = (),
     today: Callable[[], date] = lambda: datetime.now(UTC).date(),
 ) -> ListUpdate:
-    """Fetch a new edition of the disposable list, check it against the one in use, and write it unless it is refused.
+    """Fetch a new edition of the disposable list and write it.
 
-    `fetch(source)` returns the bytes of a plain-text list; its exceptions are passed on. `accept` names guards to
-    ignore (``loss``, ``gain``); the others always apply. InputError if the bytes are too large or are not text,
-    SettingsError if `folder` cannot be written to.
+    It is checked against the one in use, and may be refused.
 
-    >>> update_disposable(lambda source: b"<html>busy</html>", source="demo", dry_run=True).outcome()
+    `fetch(source)` returns the bytes of a plain-text list; its exceptions are passed on. `accept`
+    names guards to ignore (``loss``, ``gain``); the others always apply. InputError if the bytes
+    are too large or are not text, SettingsError if `folder` cannot be written to.
+
+    >>> def fetch(source):
+    ...     return b"<html>busy</html>"
+    >>> update_disposable(fetch, source="demo", dry_run=True).outcome()
     'The list in use stays in use.'
     """
     where = user_lists_folder() if folder is None else folder
@@ -136,7 +141,10 @@ def update_disposable(
 
 
 def names_in_use(folder: Path) -> tuple[frozenset[str], bool]:
-    """The names in use, and whether their file is intact; if not, the packaged names (an update repairs the file)."""
+    """The names in use, and whether their file is intact.
+
+    If it is not, these are the packaged names (an update repairs the file).
+    """
     try:
         return frozenset(read_entries(find_list("disposable", folder))), True
     except SettingsError:
@@ -151,10 +159,12 @@ def packaged_names(*names: str) -> frozenset[str]:
 
 
 def protected_domains() -> frozenset[str]:
-    """Domains that no correct edition lists: relays, the large providers, the hand-written part of the free list.
+    """Domains that no correct edition lists.
 
-    The rest of the free list is not included: a provider of 2005 may have become a disposable one, and would then
-    block every update. Such names are left out and shown.
+    They are relays, the large providers, and the hand-written part of the free list.
+
+    The rest of the free list is not included: a provider of 2005 may have become a disposable one,
+    and would then block every update. Such names are left out and shown.
     """
     return packaged_names(*PROTECTED_LISTS)
 
@@ -169,10 +179,10 @@ def check_update(
 ) -> tuple[UpdateRefusal, ...]:
     """Compare a new edition with the one in use; empty if it may be used.
 
-    Loss and gain count the names that went and came, so a replacement at equal size is noticed as well. `suffixes`
-    are the packaged public suffixes by default, a small list together with the form ``com.br``; the whole Public
-    Suffix List is used only when the packaged lists are built. `malformed` is the number of entries that are not
-    domains.
+    Loss and gain count the names that went and came, so a replacement at equal size is noticed as
+    well. `suffixes` are the packaged public suffixes by default, a small list together with the
+    form ``com.br``; the whole Public Suffix List is used only when the packaged lists are built.
+    `malformed` is the number of entries that are not domains.
 
     >>> old = {f"throwaway{n}.example" for n in range(100)}
     >>> [each.guard for each in check_update(old, old | {"gmail.com", "com.br"}, {"gmail.com"})]
@@ -235,7 +245,10 @@ def clean_domains(
 
 
 def typo_domains() -> frozenset[str]:
-    """The known typing errors of providers: squatters receive mail there, but the mailboxes are not disposable."""
+    """The known typing errors of providers.
+
+    Squatters receive mail there, but the mailboxes are not disposable.
+    """
     return frozenset(wrong for wrong, _ in parse_pairs(packaged_names("typo_domains")))
 
 

@@ -69,9 +69,9 @@ def find_enhanced_code(code: int, text: str) -> str | None:
 class ReplyParser:
     """Turns bytes, in whatever pieces they arrive, into replies.
 
-    Lines that are not UTF-8 are decoded by the encoding that `find_encoding` returns for their octets. The first byte
-    that cannot belong to a reply ends parsing for good: what follows in the stream cannot be assigned to commands any
-    more.
+    Lines that are not UTF-8 are decoded by the encoding that `find_encoding` returns for their
+    octets. The first byte that cannot belong to a reply ends parsing for good: what follows in the
+    stream cannot be assigned to commands any more.
     """
 
     __slots__ = ("buffer", "code", "fault", "find_encoding", "heard_smtp", "lines", "size")
@@ -172,7 +172,10 @@ def without_enhanced(line: str, enhanced: str | None) -> str:
 
 
 def decode_lines(lines: list[bytes], find_encoding: EncodingFinder | None) -> list[str]:
-    """UTF-8 where valid (RFC 6531), else the encoding that is found; control characters become blanks."""
+    """UTF-8 where valid (RFC 6531), else the encoding that is found.
+
+    Control characters become blanks.
+    """
     texts = [decode_utf8(line) for line in lines]
     if None in texts:
         others = b" ".join(line for line, text in zip(lines, texts, strict=True) if text is None)
@@ -185,7 +188,10 @@ def decode_lines(lines: list[bytes], find_encoding: EncodingFinder | None) -> li
 
 
 def decode_utf8(line: bytes) -> str | None:
-    """Decode a line; None if it is not UTF-8, or if it switches to another character set (ISO 2022)."""
+    """Decode a line.
+
+    None if it is not UTF-8, or if it switches to another character set (ISO 2022).
+    """
     if b"\x1b$" in line:
         return None
     try:

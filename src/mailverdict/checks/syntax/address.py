@@ -16,11 +16,13 @@ from ...model.address import address_key
 from ...model.evidence import SyntaxEvidence
 from .faults import MAX_OCTETS, TOO_LONG, describe_non_ascii, describe_unsafe, search_faults
 
-# Lower case, so that the normal form is the text itself; labels of RFC 1035 section 2.3.1 and at most 63 octets.
+# Lower case, so that the normal form is the text itself; labels of RFC 1035 section 2.3.1 and at
+# most 63 octets.
 LOCAL = r"[a-z0-9_+\-]+(?:\.[a-z0-9_+\-]+)*"
 LABEL = r"[a-z0-9](?:[a-z0-9\-]{0,61}[a-z0-9])?"
 PLAIN = re.compile(rf"({LOCAL})@((?:{LABEL}\.)+[a-z]{{2,63}})")
-# Every ASCII text that is accepted has this form; most texts that are refused do not (RFC 5322 section 3.2.3).
+# Every ASCII text that is accepted has this form; most texts that are refused do not (RFC 5322
+# section 3.2.3).
 ATOM = r"[a-z0-9_!#$%&'*+\-/=?^`{|}~]+"
 DOT_ATOM = re.compile(rf"{ATOM}(?:\.{ATOM})*", re.IGNORECASE | re.ASCII)
 POSSIBLE = re.compile(rf"{DOT_ATOM.pattern}@({LABEL}(?:\.{LABEL})+)", re.IGNORECASE | re.ASCII)
@@ -42,15 +44,16 @@ class DomainName:
 def observe_syntax(text: str) -> SyntaxEvidence:
     """Check the syntax of one address, without surrounding blanks; never raises.
 
-    Quoted local parts, address literals, comments and domains without a dot are refused; internationalized domains
-    and mailboxes are accepted.
+    Quoted local parts, address literals, comments and domains without a dot are refused;
+    internationalized domains and mailboxes are accepted.
 
     >>> observe_syntax("Ada@BÜCHER.example").normalized
     'Ada@bücher.example'
     >>> observe_syntax("ada@web").message
     'There is no dot in the domain.'
     """
-    # Fast path for the plainest form: a microsecond instead of hundreds for the service's single check.
+    # Fast path for the plainest form: a microsecond instead of hundreds for the service's single
+    # check.
     plain = PLAIN.fullmatch(text) if len(text) <= MAX_OCTETS else None
     if plain is not None:
         local, domain = plain.groups()
@@ -104,7 +107,8 @@ def accept(text: str) -> ValidatedEmail | None:
     if len(text) > MAX_OCTETS:
         return None
     try:
-        # Explicit, because the defaults are module globals of email-validator that other code may change.
+        # Explicit, because the defaults are module globals of email-validator that other code may
+        # change.
         return validate_email(
             text,
             allow_smtputf8=True,
@@ -149,7 +153,10 @@ def normalize_local(local: str) -> str | None:
 
 
 def is_normal(local: str) -> bool:
-    """Whether a local part is a dot-atom of letters and digits of any script in normal form, which is accepted."""
+    """Whether a local part is a dot-atom of letters and digits in normal form.
+
+    They may be of any script; such a local part is accepted.
+    """
     return ANY_DOT_ATOM.fullmatch(local) is not None and unicodedata.is_normalized("NFC", local)
 
 
@@ -165,7 +172,9 @@ def normalize_domain(domain: str) -> DomainName | None:
 
 
 def canonical_form(address: str, normalized: str | None = None) -> str:
-    """The form of a well-formed address that `clean` gives: composed, the domain in lower case and in its UTS 46 form.
+    """The form of a well-formed address that `clean` gives.
+
+    It is composed, with the domain in lower case and in its UTS 46 form.
 
     The case of the local part and A-labels are kept. `normalized` is its normal form, if known.
 

@@ -8,10 +8,10 @@
     INFO@web.de     true         info   web.de            web.de     false
     ada@web         false                                            false
 
-Each text is split at its first @. A pattern decides about nearly all local parts, and others about each distinct
-domain; what they cannot decide (texts that are not ASCII, A-labels) is checked one by one in address.py. A long column is
-split and its local parts are checked in slices, on all processors. `normal_forms` gives normal forms, and
-`fault_messages` says why texts are refused.
+Each text is split at its first @. A pattern decides about nearly all local parts, and others about
+each distinct domain; what they cannot decide (texts that are not ASCII, A-labels) is checked one by
+one in address.py. A long column is split and its local parts are checked in slices, on all
+processors. `normal_forms` gives normal forms, and `fault_messages` says why texts are refused.
 """
 
 from __future__ import annotations
@@ -45,13 +45,15 @@ LONG_LABEL = r"[^.]{64}"  # RFC 1035 section 2.3.4
 def observe_column(
     texts: pa.StringArray, *, threads: int | None = None, lenient: bool = False
 ) -> pa.RecordBatch:
-    """Check a column of addresses, without nulls and surrounding blanks, on all processors or `threads`.
+    """Check a column of addresses, without nulls and surrounding blanks.
+
+    It runs on all processors or `threads`.
 
     With `lenient` the two forms of `accept_leniently` are accepted, too.
 
-    `domain` and `display` (its form in U-labels) are dictionaries with the same codes; they hold each domain of an
-    accepted row once. `as_written`: the row is accepted, and its text is its normal form. In refused rows `local`, `domain`
-    and `display` are null.
+    `domain` and `display` (its form in U-labels) are dictionaries with the same codes; they hold
+    each domain of an accepted row once. `as_written`: the row is accepted, and its text is its
+    normal form. In refused rows `local`, `domain` and `display` are null.
 
     >>> seen = observe_column(pa.array(["Ada@Web.DE", "ada@web", "ben@web.de"]))
     >>> seen["local"].to_pylist(), seen["domain"].to_pylist(), seen["domain"].dictionary.to_pylist()
@@ -106,7 +108,8 @@ def normal_forms(seen: pa.RecordBatch) -> pa.StringArray:
 def accept_odd_forms(seen: pa.RecordBatch) -> pa.RecordBatch:
     """The check with the refused rows accepted that `accept_leniently` accepts.
 
-    >>> seen = observe_column(pa.array(['"hoge."@docomo.ne.jp', "ada@my_host.firm.com", "ada@my_firm.com"]), lenient=True)
+    >>> texts = pa.array(['"hoge."@docomo.ne.jp', "ada@my_host.firm.com", "ada@my_firm.com"])
+    >>> seen = observe_column(texts, lenient=True)
     >>> seen["well_formed"].to_pylist(), seen["domain"].to_pylist()
     ([True, True, False], ['docomo.ne.jp', 'my_host.firm.com', None])
     """
@@ -145,11 +148,14 @@ def update_rows(
     return rows
 
 
-# --- both sides -----------------------------------------------------------------------------------------------------
+# --- both sides -----------------------------------------------------------------------------------
 
 
 def split_texts(texts: pa.StringArray) -> pa.RecordBatch:
-    """The normal form of each local part, null if it is refused, whether it is written so, and the domain as written."""
+    """The normal form of each local part, whether it is written so, and the domain as written.
+
+    The normal form is null if the local part is refused.
+    """
     lengths = pc.binary_length(texts)
     if (pc.max(lengths).as_py() or 0) > MAX_OCTETS:  # so that huge texts cost nothing later
         texts = pc.if_else(pc.less_equal(lengths, MAX_OCTETS), texts, "")
@@ -203,8 +209,8 @@ def normalize_locals(local: pa.StringArray) -> pa.StringArray:
 def check_domains(written: pa.StringArray) -> pa.RecordBatch:
     """Distinct domains as they are written, in the same order.
 
-    `code` is the row of the first domain with the same `name`; it is null if the domain is refused. `longest` is the
-    number of octets of the longer one of `name` and `display`.
+    `code` is the row of the first domain with the same `name`; it is null if the domain is refused.
+    `longest` is the number of octets of the longer one of `name` and `display`.
     """
     lowered = pc.ascii_lower(written)
     # Each A-label has two hyphens (RFC 5891 section 4.2.3.1).
@@ -231,14 +237,16 @@ def check_domains(written: pa.StringArray) -> pa.RecordBatch:
     )
 
 
-# --- messages about refused rows ------------------------------------------------------------------------------------
+# --- messages about refused rows ------------------------------------------------------------------
 
 FEW = 300  # texts that are described one by one as fast as the patterns of a column are compiled
 ASCII_FAULTS = tuple(fault for fault in SYNTAX_FAULTS if not fault.non_ascii)
 
 
 def fault_messages(seen: pa.RecordBatch) -> pa.DictionaryArray:
-    """Describe why each refused row is refused, in the words of `observe_syntax`; null if it is accepted.
+    """Describe why each refused row is refused, in the words of `observe_syntax`.
+
+    Null if the row is accepted.
 
     >>> fault_messages(observe_column(pa.array(["ada@web.de", "ada@web"]))).to_pylist()
     [None, 'There is no dot in the domain.']

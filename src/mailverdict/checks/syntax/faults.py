@@ -1,7 +1,9 @@
-"""Messages for refused addresses: one table of faults, read from top to bottom; the first match decides.
+"""Messages for refused addresses: one table of faults, read from top to bottom.
 
-The table is searched only after an address was refused, so a row need not be a rule of any RFC: its message has to be
-true of every refused text that it matches. The most helpful rows come first.
+The first match decides.
+
+The table is searched only after an address was refused, so a row need not be a rule of any RFC: its
+message has to be true of every refused text that it matches. The most helpful rows come first.
 """
 
 from __future__ import annotations
@@ -25,8 +27,8 @@ TOO_LONG = f"The address is longer than {MAX_OCTETS} octets."
 class SyntaxFault:
     r"""One row of the table.
 
-    The pattern uses the syntax that ``re`` and RE2 share (RE2 writes ``\Z`` as ``\z``). RE2 gets ASCII texts only,
-    since the two differ for others.
+    The pattern uses the syntax that ``re`` and RE2 share (RE2 writes ``\Z`` as ``\z``). RE2 gets
+    ASCII texts only, since the two differ for others.
     """
 
     pattern: str  # a group `char` captures the character to name
@@ -97,7 +99,8 @@ SYNTAX_FAULTS: tuple[SyntaxFault, ...] = (
     ),
     SyntaxFault(
         "@[^_]*_",
-        "'_' (U+005F) is not accepted in a domain; DNS carries such names, but no mail address has one (RFC 5321).",
+        "'_' (U+005F) is not accepted in a domain; DNS carries such names, but no mail address "
+        "has one (RFC 5321).",
         "ada@my_web.de",
     ),
     SyntaxFault(r"\A\.", "There is a dot at the start.", ".ada@web.de"),
@@ -116,7 +119,8 @@ SYNTAX_FAULTS: tuple[SyntaxFault, ...] = (
     ),
     SyntaxFault(
         r"@(?:.*\.)?(?:[^Xx.][^.]|[Xx][^Nn.])--",
-        "A label of the domain has hyphens in its third and fourth place, which only 'xn--' names may have.",
+        "A label of the domain has hyphens in its third and fourth place, which only 'xn--' names "
+        "may have.",
         "ada@ab--cd.de",
     ),
     SyntaxFault(
@@ -172,7 +176,9 @@ def describe_unsafe(text: str) -> str | None:
 
 
 def describe_non_ascii(text: str, *, local_ok: bool, domain_ok: bool) -> str:
-    """Return a message for a refused text with one @ and without unsafe characters that no row matches.
+    """Return a message for a refused text that no row matches.
+
+    The text has one @ and no unsafe characters.
 
     `local_ok` and `domain_ok`: whether each side is accepted beside a short other side.
     """
@@ -182,7 +188,10 @@ def describe_non_ascii(text: str, *, local_ok: bool, domain_ok: bool) -> str:
 
 
 def find_unsafe(text: str) -> str | None:
-    """Find the first control, format, surrogate, private, unassigned or space character, or misplaced mark."""
+    """Find the first unsafe character, or misplaced mark.
+
+    Unsafe are control, format, surrogate, private, unassigned and space characters.
+    """
     before = "@"
     for char in text:
         category = unicodedata.category(char)[0]

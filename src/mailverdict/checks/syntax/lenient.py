@@ -40,13 +40,16 @@ class LenientAddress(NamedTuple):
 
 
 def accept_leniently(text: str) -> LenientAddress | None:
-    """The address, if a text is one of the two forms, or both; None for any other, also for a plain address.
+    """The address, if a text is one of the two forms, or both.
+
+    None for any other, also for a plain address.
 
     >>> accept_leniently('"hoge."@Docomo.NE.jp').text
     '"hoge."@docomo.ne.jp'
     >>> accept_leniently("ada@my_host.firm.com").ascii_domain
     'my_host.firm.com'
-    >>> [accept_leniently(text) for text in ('"hoge"@docomo.ne.jp', "ada@my_firm.com", "ada@firm.com")]
+    >>> others = ('"hoge"@docomo.ne.jp', "ada@my_firm.com", "ada@firm.com")
+    >>> [accept_leniently(text) for text in others]
     [None, None, None]
     """
     if len(text) > MAX_OCTETS:
@@ -75,8 +78,8 @@ def accept_leniently(text: str) -> LenientAddress | None:
 def has_odd_dots_in_quotes(local: str) -> bool:
     """Whether a local part is a dot-atom in quotes, but for its dots.
 
-    >>> has_odd_dots_in_quotes('"a..b"'), has_odd_dots_in_quotes('"a.b"'), has_odd_dots_in_quotes('"."')
-    (True, False, False)
+    >>> [has_odd_dots_in_quotes(local) for local in ('"a..b"', '"a.b"', '"."')]
+    [True, False, False]
     """
     quoted = QUOTED_DOTS.fullmatch(local)
     if quoted is None:
@@ -85,7 +88,10 @@ def has_odd_dots_in_quotes(local: str) -> bool:
 
 
 def may_have_underscores(domain: str) -> bool:
-    """Whether each underscore of an ASCII domain is in a label with a letter or digit below the registered domain."""
+    """Whether each underscore of an ASCII domain may be there.
+
+    It must be below the registered domain, in a label with a letter or digit.
+    """
     # A letter in its place makes a name that the syntax check can judge.
     if not domain.isascii() or not is_well_formed(f"{SHORTEST_LOCAL}@{domain.replace('_', 'x')}"):
         return False

@@ -1,1 +1,1 @@
-"""From a reply to its reason: one ordered table of rules, and the vocabulary that they search for."""
+"""From a reply to its reason: an ordered table of rules, and the words that they search for."""

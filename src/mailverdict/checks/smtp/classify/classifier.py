@@ -1,7 +1,7 @@
 """From a reply to its classification: normalize the text, find the first rule that matches. Pure.
 
-In the text letters are folded, and what a server quotes (addresses, hosts, links) is masked, because
-``<no-such-user@example.org>`` says nothing about a mailbox.
+In the text letters are folded, and what a server quotes (addresses, hosts, links) is masked,
+because ``<no-such-user@example.org>`` says nothing about a mailbox.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def classify(reply: Reply, *, phase: str) -> Reason | None:
 
     >>> classify(Reply(550, "5.1.1", "User unknown"), phase="rcpt").value
     'mailbox_not_found'
-    >>> classify(Reply(550, "5.7.1", "Client host blocked using zen.spamhaus.org"), phase="rcpt").value
+    >>> blocked = Reply(550, "5.7.1", "Client host blocked using zen.spamhaus.org")
+    >>> classify(blocked, phase="rcpt").value
     'protected'
     >>> classify(Reply(250, "2.1.5", "Ok"), phase="rcpt") is None
     True
@@ -51,10 +52,11 @@ def classify_reply(
 ) -> Classification:
     """Classify a reply to one of ``PHASES``; only a reply to RCPT can give ``mailbox_not_found``.
 
-    Replies that differ only in the recipient are normalized once. A reply that names the sender and not the recipient
-    says nothing about the recipient's mailbox.
+    Replies that differ only in the recipient are normalized once. A reply that names the sender and
+    not the recipient says nothing about the recipient's mailbox.
 
-    >>> classify_reply(Reply(451, "4.7.1", "Greylisted, try again in 300 seconds"), phase="rcpt").retry_after
+    >>> reply = Reply(451, "4.7.1", "Greylisted, try again in 300 seconds")
+    >>> classify_reply(reply, phase="rcpt").retry_after
     300.0
     """
     if phase not in PHASES:
@@ -92,13 +94,19 @@ def mask_sender(text: str, sender: str) -> str:
 
 
 def prepare_rules() -> None:
-    """Compile the patterns for ASCII texts, about half a second once, before servers wait for this process."""
+    """Compile the patterns for ASCII texts, before servers wait for this process.
+
+    It takes about half a second, once.
+    """
     classify_reply(Reply(550, None, "-"), phase="rcpt")
 
 
 @lru_cache(maxsize=1024)
 def list_rules(phase: str, code: str, enhanced: str) -> tuple[Rule, ...]:
-    """List the rules for a phase and codes; cached, since few combinations occur and each has few rules."""
+    """List the rules for a phase and codes.
+
+    Cached, since few combinations occur and each has few rules.
+    """
     return tuple(rule for rule in RULES if rule.applies(phase, code, enhanced))
 
 
@@ -119,7 +127,8 @@ def find_rule(phase: str, code: int, enhanced: str, text: ReplyText) -> Classifi
 
 
 QUOTED_REPLY = re.compile(
-    r"(?:\b(?:said|says|was|respon\w+|repl\w+|answer\w*|return\w*|fail\w*|error)|\(xaddrx|\bhost \S+ xipx)"
+    r"(?:\b(?:said|says|was|respon\w+|repl\w+|answer\w*|return\w*|fail\w*|error)|\(xaddrx"
+    r"|\bhost \S+ xipx)"
     r"[ :\"']{1,3}(5\d\d)[ -]+(?:#?(5\.\d{1,3}\.\d{1,3})\b)?"
     r"|undeliverable address: (?!host|connect|lost|conversation)"
 )
@@ -129,7 +138,10 @@ ANOTHER_CAUSE = rf"{CLIENT_OR_SENDER_WORDS}|{MAILBOX_FULL_WORDS}"
 
 
 def find_quoted(text: ReplyText) -> Reason | None:
-    """Find the reason of the permanent reply that the server quotes from the next server; None if there is none."""
+    """Find the reason of the permanent reply that the server quotes from the next server.
+
+    None if there is none.
+    """
     quotations = [*QUOTED_REPLY.finditer(text.masked)] if MAY_QUOTE.search(text.masked) else []
     if not quotations:
         return None
@@ -146,7 +158,10 @@ CATCH_ALL = {None: True, Reason.MAILBOX_NOT_FOUND: False}
 
 
 def catch_all_of(classification: Classification) -> bool | None:
-    """Whether a domain accepts every address, from the reply to a random local part; None: not established."""
+    """Whether a domain accepts every address, from the reply to a random local part.
+
+    None if it could not be established.
+    """
     return CATCH_ALL.get(classification.reason) if classification.action is Action.NONE else None
 
 
@@ -154,7 +169,8 @@ CLOCK = re.compile(r"\b(\d{1,2}):([0-5]\d):([0-5]\d)\b")
 WAIT = re.compile(
     r"\b(?:in|after|for|within|wait|least|dans|apres|en|tra|dopo|nach|em|retry|another|next)\b"
     r"(?: (?:a|about|further|at least|next|approximately|the))*:? ?(\d{1,5}) ?"
-    r"(seconds?|secs?|secondes?|segundos?|secondi|sekunden|s|minutes?|mins?|minutos?|minuti|minuten|m"
+    r"(seconds?|secs?|secondes?|segundos?|secondi|sekunden|s"
+    r"|minutes?|mins?|minutos?|minuti|minuten|m"
     r"|hours?|heures?|horas?|ore|stunden|h)\b"
 )
 UNIT = {"s": 1.0, "m": 60.0, "h": 3600.0, "o": 3600.0}
@@ -176,7 +192,7 @@ def find_wait(text: str) -> float | None:
     return None
 
 
-# --- the text ------------------------------------------------------------------------------------------------------
+# --- the text -------------------------------------------------------------------------------------
 
 MAX_TEXT = 2048  # characters; a reason is given in the first sentences, the rest is links and help
 
@@ -185,7 +201,8 @@ MAX_TEXT = 2048  # characters; a reason is given in the first sentences, the res
 def normalize_text(text: str) -> ReplyText:
     """Fold case and accents, and mask what is quoted; cached, since a server repeats its replies.
 
-    >>> normalize_text("<Ada@Example.org>: Boîte bloquée, see http://x.example/?u=NoSuchUser").masked
+    >>> text = "<Ada@Example.org>: Boîte bloquée, see http://x.example/?u=NoSuchUser"
+    >>> normalize_text(text).masked
     'xaddrx: boite bloquee, see xurlx'
     """
     unmasked = fold(text[:MAX_TEXT])
@@ -202,7 +219,9 @@ MASKED_RECIPIENT = "<x@x>"
 
 
 def mask_recipient(text: str, recipient: str) -> str:
-    """Replace a recipient in angle brackets by another address where `normalize_text` then returns the same.
+    """Replace a recipient in angle brackets by another address.
+
+    This is done only where `normalize_text` then returns the same.
 
     >>> mask_recipient("<ada@example.org>: User unknown", "ada@example.org")
     '<x@x>: User unknown'
@@ -234,18 +253,24 @@ MASKS = tuple(  # what each holds, itself, its replacement
         (":", r"(?<![\w:])\[?(?:ipv6:)?[0-9a-f]{1,4}(?::[0-9a-f]{0,4}){3,7}\]?", " xipx "),
         (
             ".",
-            r"(?:(?<=\bdomain )|(?<=\bhost )|(?<=\bserver ))['\"(]?(?:[a-z0-9-]+\.)+[a-z]{2,}\b['\")]?",
+            r"(?:(?<=\bdomain )|(?<=\bhost )|(?<=\bserver ))"
+            r"['\"(]?(?:[a-z0-9-]+\.)+[a-z]{2,}\b['\")]?",
             "xhostx",
         ),
-        # Names of hosts; two labels may be the end of a sentence without a blank; Exchange's words have dots too.
+        # Names of hosts; two labels may be the end of a sentence without a blank; Exchange's words
+        # have dots too.
         (".", r"\b(?!resolver\.|storedrv\.)(?:[a-z0-9_-]+\.){2,}[a-z][a-z0-9-]*\b", "xhostx"),
         ("", r"[_\s]+", " "),  # AT&T writes DNSBL:ATTRBL_521<_192.0.2.7_>_is_blocked
     )
 )
 
-# "The recipient account is blocked", "cette boite est bloquee": the mailbox is, not the client (La Poste, Free).
+# "The recipient account is blocked", "cette boite est bloquee": the mailbox is, not the client (La
+# Poste, Free).
 NOT_THE_CLIENTS = r"(?<!your )(?<!sender )(?<!sending )(?<!sender's )"
-ACCOUNT = r"account|mail ?box|compte(?: du destinataire)?|boite\w*|cuenta|casella|buzon|conta|postfach|konto"
+ACCOUNT = (
+    r"account|mail ?box|compte(?: du destinataire)?|boite\w*|cuenta|casella|buzon|conta"
+    r"|postfach|konto"
+)
 IS = r"(?:is|has been|was|est|a ete|esta|e|ist|wurde)"
 INACTIVITY = r"due to (?:\S+ )?inactivity"
 IS_LOCKED = rf" {IS}((?: \w+)?) {LOCKED}(?! by (?:another|a) process)(?: due to inactivity)?"
@@ -255,26 +280,35 @@ CLOSED_ACCOUNT = rf"{NOT_THE_CLIENTS}\b{IN_USE}({ACCOUNT})(?:{IS_LOCKED}| {LOCKE
 CLOSED_FOR_ABUSE = (
     rf"{NOT_THE_CLIENTS}\b((?:{ACCOUNT}|user|recipient|address)(?: \S+){{0,2}}"
     r" (?:disabled|deactivated|suspended|closed|terminated|locked|deleted|cancell?ed))"
-    r" due to (?:\w+ ){0,2}?(?:abuse|spam\w*|fraud|policy violations?|(?:terms|tos) violations?|non-?payment)\b"
+    r" due to (?:\w+ ){0,2}?"
+    r"(?:abuse|spam\w*|fraud|policy violations?|(?:terms|tos) violations?|non-?payment)\b"
 )
 YOU_WRITE = (
     r"\b(?:that |which |whom? )?you(?:'re| are| have|'ve)? (?:currently |just )?"
     r"(?:try(?:ing)?|tried|attempt(?:ed|ing)?|want(?:ed)?|wish) to (?:reach|contact|e-?mail"
-    r"|(?:send|write|deliver)(?: (?:a|an|your|this|the) (?:message|e-?mail)| mail| e-?mail)?(?: to)?)\b"
+    r"|(?:send|write|deliver)"
+    r"(?: (?:a|an|your|this|the) (?:message|e-?mail)| mail| e-?mail)?(?: to)?)\b"
 )
 # "User unknown, message not accepted": what follows from the cause, unless a cause follows.
 REFUSED_MESSAGE = (
-    r"\b(?:(?:the |your |this )?(?:message|e-?mail|mail) (?:was |has been |is )?(?:not accepted|bounced)"
-    r"|(?:we |i )?(?:cannot|can't|could not|will not|won't) accept (?:it|(?:your|this|the) (?:message|e-?mail|mail)))\b"
-    r"(?!,? (?:from|by|due|because|as|for|since|if|unless|to|without|with|on|in|at|via|over|outside)\b)"
+    r"\b(?:(?:the |your |this )?(?:message|e-?mail|mail)"
+    r" (?:was |has been |is )?(?:not accepted|bounced)"
+    r"|(?:we |i )?(?:cannot|can't|could not|will not|won't) accept"
+    r" (?:it|(?:your|this|the) (?:message|e-?mail|mail)))\b"
+    r"(?!,? (?:from|by|due|because|as|for|since|if|unless|to|without|with"
+    r"|on|in|at|via|over|outside)\b)"
 )
-OWN_PLACE = r" (?:at|on|in|by|of|to) (?:this|our) (?:mail ?|e-?mail )?(?:site|system|server|machine|host|gateway)\b(?!'s)"
+OWN_PLACE = (
+    r" (?:at|on|in|by|of|to) (?:this|our) (?:mail ?|e-?mail )?"
+    r"(?:site|system|server|machine|host|gateway)\b(?!'s)"
+)
 THIS_SERVER = fold_letters(
     r"(?: (?:na|w|v|u|n[ae]) (?:tomto|tejto|tym|tem|ovom|n[aá][sš]\w+) (?:\S+ )?serv?er\w*"
     r"| (?:на|у|в) (?:этом|данном|нашем|цьому|нашому|този|нашия|овом) (?:\S+ )?(?:сервер|сървър)\w*"
-    r"| (?:op (?:deze|onze)|p[åa] (?:den h[äae]r|denne|v[åa]r)|auf diesem|sur ce|en este|neste|su questo|pe acest"
-    r"|selles|šajā|šiame|(?:di|pada)) (?:mail|e-?post)?-?(?:serv\w+)(?: ini)?"
-    r"| t[äa]ll[äa] palvelimella| ezen a szerveren| bu sunucuda| σε αυτόν? τον? διακομιστή|(?<!العثور) على هذا الخادم"
+    r"| (?:op (?:deze|onze)|p[åa] (?:den h[äae]r|denne|v[åa]r)|auf diesem|sur ce|en este|neste"
+    r"|su questo|pe acest|selles|šajā|šiame|(?:di|pada)) (?:mail|e-?post)?-?(?:serv\w+)(?: ini)?"
+    r"| t[äa]ll[äa] palvelimella| ezen a szerveren| bu sunucuda| σε αυτόν? τον? διακομιστή"
+    r"|(?<!العثور) على هذا الخادم"
     r"| בשרת (?:זה|הזה)| trên máy chủ này| در این سرور|在(?:此|本|该|該)(?:服务器|伺服器)[上中]?"
     r"|この(?:メール)?サーバー?上?に?は?|이 서버에(?:는)?|ในเซิร์ฟเวอร์นี้)"
 )
@@ -282,16 +316,21 @@ THIS_SERVER = fold_letters(
 CONDITION = fold_letters(
     r"(^[\"'(]?|[.;:!?,)>-] ?|\bx(?:addr|host)x )"
     r"(?:(?:if (?:the|this|that|an?|such|no)|falls|wenn|sollte|als (?:de|het)|indien|hvis|dersom"
-    r"|s[ie] (?:l'|il|lo|l[ae]|el|els|[oa]|ce|cett?e|este|esta|esse|questo|aquest\w*|(?:usuari|destinat|utilis)\w*)"
-    r"|caso [oa]|om (?:den|anv[äa]nd\w*|mottag\w*|adress\w*|konto\w*)|jos|kui|jei(?:gu)?|je[śs]li|je[żz]eli|pokud"
-    r"|ja (?:lietot|adres|sa[ņn]em|pastk)\w*|ak (?:po|pr|adr|sch)\w*|ako|[čc]e (?:uporab|prejem|naslov|predal)\w*"
-    r"|ef (?:not|vi[ðd]|net)\w*|ha (?:az?|ez)|dac[ăa]|e[ğg]er|jika|apabila|kalau|n[ếe]u|если|якщо|ако|егер|αν|εάν|თუ"
-    r"|եթե|اگر|إذا|אם)\b|如果|假如|若|यदि|अगर|หาก|ถ้า)[^.;!?,。、，]*(?:[.;!?,。、，]|$)"
+    r"|s[ie] (?:l'|il|lo|l[ae]|el|els|[oa]|ce|cett?e|este|esta|esse|questo|aquest\w*"
+    r"|(?:usuari|destinat|utilis)\w*)"
+    r"|caso [oa]|om (?:den|anv[äa]nd\w*|mottag\w*|adress\w*|konto\w*)"
+    r"|jos|kui|jei(?:gu)?|je[śs]li|je[żz]eli|pokud|ja (?:lietot|adres|sa[ņn]em|pastk)\w*"
+    r"|ak (?:po|pr|adr|sch)\w*|ako|[čc]e (?:uporab|prejem|naslov|predal)\w*"
+    r"|ef (?:not|vi[ðd]|net)\w*|ha (?:az?|ez)|dac[ăa]|e[ğg]er|jika|apabila|kalau|n[ếe]u"
+    r"|если|якщо|ако|егер|αν|εάν|თუ|եթե|اگر|إذا|אם)\b|如果|假如|若|यदि|अगर|หาก|ถ้า)[^.;!?,。、，]*(?:[.;!?,。、，]|$)"
 )
 CONDITION_BEFORE = fold_letters(r"[^.,。、，]*(?:場合|않으면|없으면|않는 경우|없는 경우)(?=.{4})")
-SERVER_NAMES = ("serv", "palvelim", "sunucu", "сервер", "сървър", "διακομιστ", "خادم", "שרת", "may chu", "سرور",
-                "服务器", "伺服器", "サーバ", "서버", "เซิร์ฟ")  # fmt: skip
-# Clauses with a word for the client or the sender that are not about them: what each holds, itself, its replacement.
+SERVER_NAMES = (
+    "serv", "palvelim", "sunucu", "сервер", "сървър", "διακομιστ", "خادم", "שרת", "may chu",
+    "سرور", "服务器", "伺服器", "サーバ", "서버", "เซิร์ฟ",
+)  # fmt: skip
+# Clauses with a word for the client or the sender that are not about them: what each holds, itself,
+# its replacement.
 MISLEADING_CLAUSES = tuple(
     (part, re.compile(pattern), token)
     for part, pattern, token in (
@@ -333,10 +372,12 @@ MISLEADING_CLAUSES = tuple(
         # What becomes of the message, whatever the reason: nothing is said of the sender.
         (
             "return",
-            r"(?:\b(?:message|mail) )?(?:(?:is|was|has been) )?\breturn(?:ed)? to (?:the )?sender\b(?!'s)",
+            r"(?:\b(?:message|mail) )?(?:(?:is|was|has been) )?"
+            r"\breturn(?:ed)? to (?:the )?sender\b(?!'s)",
             "",
         ),
-        # "You tried to send a message to a disabled mailbox": the sender is named, but nothing is said of it.
+        # "You tried to send a message to a disabled mailbox": the sender is named, but nothing is
+        # said of it.
         ("you ", YOU_WRITE, ""),
         (" due to ", CLOSED_FOR_ABUSE, r"\1"),
         (
@@ -347,7 +388,8 @@ MISLEADING_CLAUSES = tuple(
         # "This temporary address has expired": the address is temporary, not the refusal.
         (
             "temporary",
-            r"\btemporary (?=(?:e-?mail )?(?:address|mailbox|alias) (?:has|was|is no|no longer|expired))",
+            r"\btemporary (?=(?:e-?mail )?(?:address|mailbox|alias)"
+            r" (?:has|was|is no|no longer|expired))",
             "",
         ),
         ("accept", REFUSED_MESSAGE, ""),

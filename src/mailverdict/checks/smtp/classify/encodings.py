@@ -1,8 +1,9 @@
 """The encoding of a reply that is not UTF-8, found by the words of mail servers.
 
-A reply is too short for statistics of letters: charset-normalizer is wrong for two in five. But it says one of few
-things. So its octets are decoded with each code page in which servers reply, and the code page is taken whose text has
-the most letters in known words. Only letters outside ASCII count, since ASCII is the same in all of them.
+A reply is too short for statistics of letters: charset-normalizer is wrong for two in five. But it
+says one of few things. So its octets are decoded with each code page in which servers reply, and
+the code page is taken whose text has the most letters in known words. Only letters outside ASCII
+count, since ASCII is the same in all of them.
 """
 
 from __future__ import annotations
@@ -22,22 +23,24 @@ CODE_PAGES = (
     DEFAULT,
     "cp1251", "koi8_u", "iso8859_5", "cp866",  # Cyrillic
     "cp1250", "iso8859_2",  # Central Europe
-    "cp932", "euc_jp", "gb18030", "big5", "cp949",  # Japan (GB 18030 has its kana too), China, Taiwan, Korea
+    "cp932", "euc_jp", "gb18030",  # Japan; GB 18030 has its kana too, and is that of China
+    "big5", "cp949",  # Taiwan, Korea
     "cp1253", "iso8859_7", "cp1254", "cp1255", "cp1256",  # Greek (two), Turkish, Hebrew, Arabic
     "cp1257", "cp874",  # Baltic, Thai
 )  # fmt: skip
 # Frequent beside the words of the table: "try again later", "please", "was", "is not".
 OTHER_WORDS = """
-    позже  позднее  повторите  пізніше  спробуйте  по-късно  později  prosím  není  później  został[aoy]?  neskôr
-    vaše  skúste  lütfen  gerçekleştirilemedi  később  újra  försök  稍后  稍後  重试  重試  しばらく  再送
+    позже  позднее  повторите  пізніше  спробуйте  по-късно  později  prosím  není  później
+    został[aoy]?  neskôr  vaše  skúste  lütfen  gerçekleştirilemedi  később  újra  försök
+    稍后  稍後  重试  重試  しばらく  再送
     나중에  다시  αργότερα  δοκιμάστε  לאחר מכן  لاحقا
 """
 NOT_TEXT = re.compile(r"[\x80-\x9f\ue000-\uf8ff]")  # control characters and private ones
 ENDING = re.compile(r"\\w[*+](?=[|)])")  # "any letters" at the end of a word
 FRACTION = re.compile("[ª²³¹º¼½¾]")  # in Latin-1, where other code pages have letters
 TAGS = (
-    "nouns", "unknown", "closed", "full", "before", "absent", "exhausted", "refused", "others", "domain", "error",
-    "message", "listed", "too_many", "reverse_dns",
+    "nouns", "unknown", "closed", "full", "before", "absent", "exhausted", "refused", "others",
+    "domain", "error", "message", "listed", "too_many", "reverse_dns",
 )  # fmt: skip
 
 
@@ -91,7 +94,9 @@ def count_foreign(word: str) -> int:
 
 @cache
 def known_words() -> re.Pattern[str]:
-    """The words of all languages but English with their accents; compiled when the first such reply arrives.
+    """The words of all languages but English with their accents.
+
+    They are compiled when the first such reply arrives.
 
     Their endings are left out, since an ending of any letters fits every code page.
     """

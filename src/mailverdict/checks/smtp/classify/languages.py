@@ -1,4 +1,6 @@
-"""The words that mail servers use in replies, by language and tag, read from the table ``data/reply_words.ini``.
+"""The words that mail servers use in replies, by language and tag.
+
+They are read from the table ``data/reply_words.ini``.
 
 The heading of the table explains the form of a word and says what each tag means.
 """
@@ -38,7 +40,10 @@ def is_spaced(language: Language) -> bool:
 
 
 def find_words(*tags: str, spaced: bool, foreign: bool = False) -> list[str]:
-    """Find words by their tags, in languages with or without blanks between words; `foreign`: not in English."""
+    """Find words by their tags, in languages with or without blanks between words.
+
+    `foreign`: not in English.
+    """
     return [
         word
         for name, language in load_languages().items()

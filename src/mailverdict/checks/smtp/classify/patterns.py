@@ -1,7 +1,9 @@
-"""The form in which texts are searched: letters are folded, and words in many languages become one pattern.
+"""The form in which texts are searched.
 
-A pattern may hold a mark in place of the words of many languages: `mark_words` and `join_column` write marks, and
-`compile_pattern` replaces them.
+Letters are folded, and words in many languages become one pattern.
+
+A pattern may hold a mark in place of the words of many languages: `mark_words` and `join_column`
+write marks, and `compile_pattern` replaces them.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ class ReplyText(NamedTuple):
 
 
 APOSTROPHES = str.maketrans("\u2018\u2019\u00b4`", "''''")
-# One form for letters that Arabic and Persian keyboards write differently; characters without width are removed.
+# One form for letters that Arabic and Persian keyboards write differently; characters without width
+# are removed.
 SAME_LETTERS = APOSTROPHES | str.maketrans(
     "یکى", "يكي", "\u200b\u200c\u200d\u200e\u200f\ufeff\u00ad"
 )
@@ -52,7 +55,9 @@ def undo_mojibake(text: str) -> str:
 
 
 def fold_letters(pattern: str) -> str:
-    """Fold the letters of a pattern as `fold` folds those of a text; a Latin letter may also be a question mark.
+    """Fold the letters of a pattern as `fold` folds those of a text.
+
+    A Latin letter may also be a question mark.
 
     Servers that send ASCII only replace other letters by question marks: "Nieznany u?ytkownik".
 
@@ -72,14 +77,18 @@ def fold_letters(pattern: str) -> str:
 
 
 def phrases(text: str) -> str:
-    """Join alternatives that are separated by two or more blanks, by initial: a third faster to search.
+    """Join alternatives that are separated by two or more blanks.
+
+    They are joined by initial, which is a third faster to search.
 
     >>> phrases("unknown  not known  not found")
     '(?:(?:u(?:nknown)|n(?:ot known|ot found)))'
     """
     by_initial: dict[tuple[str, str], list[str]] = {}
     for phrase in re.split(r"\s{2,}", text.strip()):
-        boundary, initial, rest = INITIAL.fullmatch(phrase).groups(default="")  # type: ignore[union-attr]
+        found = INITIAL.fullmatch(phrase)
+        assert found is not None
+        boundary, initial, rest = found.groups(default="")
         by_initial.setdefault((boundary, initial), []).append(rest)
     groups: dict[str, list[str]] = {}
     for (boundary, initial), rests in by_initial.items():
@@ -94,8 +103,9 @@ def phrases(text: str) -> str:
 INITIAL = re.compile(r"(\\b)?([^\W\d_](?![?*+{]))?(.*)", re.DOTALL)
 
 
-# Most replies are in ASCII, and most words of other languages need other letters. So a pattern holds a mark in place of
-# such words, and is compiled twice: for texts in ASCII without the words that need other letters, for others with all.
+# Most replies are in ASCII, and most words of other languages need other letters. So a pattern
+# holds a mark in place of such words, and is compiled twice: for texts in ASCII without the words
+# that need other letters, for others with all.
 Letters = Literal["ascii", "any"]
 MARK = re.compile("⟦([^⟦⟧]*)⟧")
 NEVER = "(?!)"  # found in no text

@@ -1,10 +1,14 @@
-"""The classification rules: one table, read from top to bottom; the first rule that matches decides.
+"""The classification rules: one table, read from top to bottom.
 
-The order is the meaning. A refusal often contains words of several causes, so causes that would be mistaken for a
-missing mailbox stand above the mailbox rules. The heading of each section says why the section stands there.
+The first rule that matches decides.
 
-Four classes of refusals: of the *client* (this machine: IP address, reverse DNS, rates), of the *sender* (HELO name,
-MAIL FROM, right to send), of the *recipient* (its mailbox), and failures of the *server*.
+The order is the meaning. A refusal often contains words of several causes, so causes that would be
+mistaken for a missing mailbox stand above the mailbox rules. The heading of each section says why
+the section stands there.
+
+Four classes of refusals: of the *client* (this machine: IP address, reverse DNS, rates), of the
+*sender* (HELO name, MAIL FROM, right to send), of the *recipient* (its mailbox), and failures of
+the *server*.
 """
 
 from __future__ import annotations
@@ -67,7 +71,10 @@ from .patterns import (
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One row of the table; it matches if phase, code, enhanced code and all given patterns match."""
+    """One row of the table.
+
+    It matches if phase, code, enhanced code and all given patterns match.
+    """
 
     name: str  # kept in the evidence
     reason: Reason | None  # None: accepted
@@ -147,16 +154,21 @@ class SearchedReply:
 
     @cached_property
     def statement(self) -> SearchedText:
-        """The masked text without sentences that only advise the sender; the masked text itself if it has none."""
+        """The masked text without sentences that only advise the sender.
+
+        If it has none, it is the masked text itself.
+        """
         statement = ADVICE.sub("", self.masked.text).strip()
         return self.masked if statement == self.masked.text else SearchedText(statement)
 
 
 TRANSIENT = "4.."
 PERMANENT = "5.."
-# Not 500 and 502-504, which are about the command (RFC 5321 4.2.2), nor 530-538, about authentication (RFC 4954).
+# Not 500 and 502-504, which are about the command (RFC 5321 4.2.2), nor 530-538, about
+# authentication (RFC 4954).
 MAILBOX_CODES = r"5(?!0[0234]|3[0-8])\d\d"
-# Exim says so of a recipient only, and quotes the next server; of a sender it says "Called: ... Response: ...".
+# Exim says so of a recipient only, and quotes the next server; of a sender it says "Called: ...
+# Response: ...".
 RECIPIENT_CALLOUT = r"^callout verification failed: 5\d\d(?!.*\b(?:sender|sent):? )"
 SENDER_CALLOUT = (
     r"(?:\bsender|call-?out|call-?back|return[- ]path|reverse[- ]path|mail from)\b[^;]{0,80}\bverif"
@@ -166,7 +178,10 @@ SENDER_CALLOUT = (
 )
 BLOCKING_WORDS = r"reputation|black|block|spam|abus|unsolicited|banned|unusual|suspicious"
 # "Too many recipients" that the client asked about over time, not in this transaction.
-OVER_TIME_WORDS = r"\bsent\b|\bfrom\b|hour|minute|\bday\b|invalid|unknown|\bbad\b|non-?exist|xipx|your (?:ip|host|server)"
+OVER_TIME_WORDS = (
+    r"\bsent\b|\bfrom\b|hour|minute|\bday\b|invalid|unknown|\bbad\b|non-?exist|xipx"
+    r"|your (?:ip|host|server)"
+)
 OTHER_CAUSE_WORDS = (
     CLIENT_OR_SENDER_WORDS,
     DOMAIN_UNKNOWN_WORDS,
@@ -175,19 +190,24 @@ OTHER_CAUSE_WORDS = (
 )
 LOOKUP_FAILURE_WORDS = (
     DOUBT_WORDS + "|"
-    r"\b(?:ldap|director(?:y|ies)|databases?|\w*sql|nss|nis|back-?end|look-?ups?|configuration|server)\b[^.:;]{0,16} "
+    r"\b(?:ldap|director(?:y|ies)|databases?|\w*sql|nss|nis|back-?end|look-?ups?|configuration"
+    r"|server)\b[^.:;]{0,16} "
     r"(?:errors?|fail\w*|problems?|down|gone|deferred|unavailable|not available|timed? ?out)\b"
     r"|\b(?:table|map|file|passwd|database) (?:is )?(?:empty|missing|corrupt\w*|locked|not found)"
-    r"|\b(?:disk|i/o|io|read|write|file|memory|network|storage|internal) (?:errors?|failures?|problems?)\b"
+    r"|\b(?:disk|i/o|io|read|write|file|memory|network|storage|internal)"
+    r" (?:errors?|failures?|problems?)\b"
     r"|\b(?:due to|because of) (?:an? |the )?[^.;]{0,24}\b(?:error|failure|problem)\b"
     r"|\bunable to (?:verify|check|query|open|read|access|connect)\b|\btrial\b|\blicen[cs]e\b"
     r"|\bcommand [^.;]{0,20}not (?:recogni[sz]ed|implemented|supported)|\bunknown command\b"
     r"|\ball (?:\w+ )?(?:users|accounts|mailboxes|addresses)\b"
-    r"|\bmaintenance|shutting down|(?:could|can) ?not (?:be )?(?:connect|contact|load|open|read\b|quer)"
+    r"|\bmaintenance|shutting down"
+    r"|(?:could|can) ?not (?:be )?(?:connect|contact|load|open|read\b|quer)"
     r"|permission denied|\bfailed look-?up"
-    rf"|{TEMPORARY_WORDS}|{OFFLINE_WORDS}|error while|time(?:d )?-?out|\bcache\b|look-?up (?:of \w+ )?failed"
+    rf"|{TEMPORARY_WORDS}|{OFFLINE_WORDS}|error while|time(?:d )?-?out|\bcache\b"
+    r"|look-?up (?:of \w+ )?failed"
     rf"|{INCOMPLETE_WORDS}|{SEVERAL_RECIPIENTS_WORDS}|{FOREIGN_TROUBLE_WORDS}"
-    r"|\b(?:could|can) ?not be reached|\buntil\b|\btry (?:again )?(?:later|in)\b|(?<!not )\bretry\b|hosting account"
+    r"|\b(?:could|can) ?not be reached|\buntil\b|\btry (?:again )?(?:later|in)\b"
+    r"|(?<!not )\bretry\b|hosting account"
     r"|\bmessage expired|\bon (?:legal )?hold\b"
     r"|(?:suspend|lock|block|disabl|clos)ed for (?:\d+|the next) (?:minute|hour|day)"
 )
@@ -206,7 +226,8 @@ UNKNOWN_CODES = (
     r"|5\.(?:0\.0|1\.(?![78])\d+|2\.[01]|3\.0|[45]\.\d+|7\.1)"  # beside an unknown mailbox
 )
 NOT_FULL_WORDS = (  # what is full or exceeded is not a mailbox
-    r"\bsend(?:ing|er)|\bip\b|xipx(?!\W*$)|daily|hourly|\brelay|\brate\b|messages? per|outgoing|outbound"
+    r"\bsend(?:ing|er)|\bip\b|xipx(?!\W*$)|daily|hourly|\brelay|\brate\b|messages? per"
+    r"|outgoing|outbound"
     r"|message size|queue(?! as\b)|polic|system|submission|shutting down"
 )
 NOT_MAILBOX_WORDS = (
@@ -247,7 +268,8 @@ RULES: tuple[Rule, ...] = (
          seen="RFC 7504; the domain has no mail only if all its exchanges send this"),
 
     # 3. Complete statements of known servers about the recipient.
-    # Before the rules about client and sender: a footer or a rate text contains words of those rules.
+    # Before the rules about client and sender: a footer or a rate text contains words of those
+    # rules.
     Rule("postfix_unknown", Reason.MAILBOX_NOT_FOUND, code=PERMANENT, phases="rcpt",
          text=r"^xaddrx: recipient address rejected: user unknown in (?:[\w-]+ ){0,3}table\b",
          sample="rcpt 550 5.1.1 <x@example.org>: Recipient address rejected: User unknown in virtual mailbox "
@@ -285,7 +307,8 @@ RULES: tuple[Rule, ...] = (
          seen="as the rule above"),
 
     # 4. An extension is missing: TLS or SMTPUTF8.
-    # Early, because the same command is sent again with the extension; nothing is refused for good yet.
+    # Early, because the same command is sent again with the extension; nothing is refused for good
+    # yet.
     Rule("tls_demanded", Reason.INCONCLUSIVE, error_code="TLS_REQUIRED", action=Action.USE_TLS,
          text=r"\bstarttls\b"
               r"|(?:requires?|must (?:use|issue|support)|needs?|needed|only accept\w*|without|please use|over) "
@@ -305,8 +328,8 @@ RULES: tuple[Rule, ...] = (
          sample="rcpt 553 SMTPUTF8 is required, but was not offered by the sender", seen="Postfix, Exim"),
 
     # 5. A reply inside the reply: the server asked another server.
-    # Before the mailbox rules, because "no such user" may be about the sender's address, and before the rules by code,
-    # because the inner code counts.
+    # Before the mailbox rules, because "no such user" may be about the sender's address, and before
+    # the rules by code, because the inner code counts.
     Rule("sender_callout", Reason.SENDER_BLOCKED,
          text=SENDER_CALLOUT,
          unless=rf"recipient (?:verif\w+ )?(?:call-?out|verif)|{RECIPIENT_CALLOUT}",
@@ -336,8 +359,9 @@ RULES: tuple[Rule, ...] = (
          seen="Exchange Online 5.7.6xx-8xx and 4.7.5xx-6xx; RFC 7372 x.7.25 reverse DNS"),
 
     # 7. Capacity: too many recipients, connections or sessions.
-    # Before the client rules, which match "limit" and "too many": here the same recipient is asked again, in another
-    # transaction or later. A text with a word for blocking or for a count over time is left to section 9.
+    # Before the client rules, which match "limit" and "too many": here the same recipient is asked
+    # again, in another transaction or later. A text with a word for blocking or for a count over
+    # time is left to section 9.
     Rule("one_domain", Reason.INCONCLUSIVE, phases="mail rcpt", action=Action.ONE_DOMAIN,
          text=r"multiple (?:destination|recipient) domains|different domains|one domain (?:per|at)",
          sample="rcpt 451 4.3.0 Multiple destination domains per transaction is unsupported. Please try again.",
@@ -358,8 +382,8 @@ RULES: tuple[Rule, ...] = (
          seen="Sendmail, Postfix anvil, Exchange: a limit on simultaneous connections, not a refusal of the client"),
 
     # 8. Greylisting by name, and client or sender in the form of Postfix (`<x>: CLASS rejected:`).
-    # Before the client rules: links to greylisting pages hold names of DNS lists. `Recipient address rejected` is not
-    # here, since its text decides.
+    # Before the client rules: links to greylisting pages hold names of DNS lists. `Recipient
+    # address rejected` is not here, since its text decides.
     Rule("greylist", Reason.GREYLISTED, code=TRANSIENT, text=r"gr[ea]y-? ?list|\[gl\d\d\]|not (?:been )?seen before",
          sample="rcpt 450 4.2.0 <x@example.com>: Recipient address rejected: Greylisted, see http://postgrey.example",
          seen="Postgrey, milter-greylist, sqlgrey, Yahoo's [GL01]"),
@@ -374,9 +398,11 @@ RULES: tuple[Rule, ...] = (
          sample="rcpt 504 5.5.2 <localhost>: Helo command rejected: need fully-qualified hostname",
          seen="Postfix, smtpd_helo_restrictions and smtpd_sender_restrictions"),
 
-    # 9. The client or the sender's domain is refused: DNS lists, HELO name, reverse DNS, reputation, rates, country.
-    # Before the mailbox rules, since such a refusal may name the recipient too. Within the section, rules about the
-    # sender's domain stand before the rules about the client whose words they share.
+    # 9. The client or the sender's domain is refused: DNS lists, HELO name, reverse DNS,
+    # reputation, rates, country.
+    # Before the mailbox rules, since such a refusal may name the recipient too. Within the section,
+    # rules about the sender's domain stand before the rules about the client whose words they
+    # share.
     Rule("listed_domain", Reason.SENDER_BLOCKED, text=DOMAIN_LISTED_WORDS, unless=r"\bip\b|client host",
          sample="ehlo 550 5.7.1 Service unavailable, Helo domain is listed in Spamhaus.",
          seen="Exchange Online, Postfix reject_rhsbl_sender: a list of domains"),
@@ -441,8 +467,8 @@ RULES: tuple[Rule, ...] = (
          seen="Orange, Gmail: spam seen from the client's IP address"),
 
     # 10. The sender, or the right to send, is refused: relaying, authentication, MAIL FROM.
-    # After section 9, whose rules name the cause more precisely. Before the mailbox rules: "relay access denied" or
-    # "sender unknown" beside a word for a mailbox says nothing about the mailbox.
+    # After section 9, whose rules name the cause more precisely. Before the mailbox rules: "relay
+    # access denied" or "sender unknown" beside a word for a mailbox says nothing about the mailbox.
     Rule("bad_sequence", Reason.INCONCLUSIVE, code="503",
          text=r"\bneed|first|sequence|preced|already|nested|not yet|command|provide", unless=r"auth|log ?in|relay",
          sample="rcpt 503 5.5.1 Error: need MAIL command",
@@ -530,9 +556,10 @@ RULES: tuple[Rule, ...] = (
          sample="rcpt 525 5.7.13 Disabled recipient address", seen="RFC 5248: 525 is a disabled user account"),
 
     # 13. The mailbox is closed or unknown, by text.
-    # A rule applies only if no word for client, sender or domain is in the text: otherwise the cause is not certain.
-    # `client_link` stands last: a link that holds the client's IP address counts less than a clear text about the
-    # mailbox, and more than the codes of section 14, which some servers send with every refusal.
+    # A rule applies only if no word for client, sender or domain is in the text: otherwise the
+    # cause is not certain. `client_link` stands last: a link that holds the client's IP address
+    # counts less than a clear text about the mailbox, and more than the codes of section 14, which
+    # some servers send with every refusal.
     Rule("domain_trouble", Reason.INCONCLUSIVE, code=MAILBOX_CODES, phases="rcpt", text=DOMAIN_UNKNOWN_WORDS,
          unless=CLIENT_OR_SENDER_WORDS, statement=True,
          sample="rcpt 550 5.1.2 <x@nodns.example>: Recipient address rejected: Domain not found",
@@ -555,8 +582,9 @@ RULES: tuple[Rule, ...] = (
          seen="GMX, T-Online, Proofpoint: the link explains what the client's IP address did"),
 
     # 14. The mailbox is closed or unknown, by enhanced code or by the standard text of a 550.
-    # After the texts: servers send 5.1.1 or 5.2.1 with texts about other things, which `NOT_MAILBOX_WORDS` excludes.
-    # The last two rules keep system codes and a text of QQ, which look like such a refusal, away from section 16.
+    # After the texts: servers send 5.1.1 or 5.2.1 with texts about other things, which
+    # `NOT_MAILBOX_WORDS` excludes. The last two rules keep system codes and a text of QQ, which
+    # look like such a refusal, away from section 16.
     Rule("mailbox_disabled_code", Reason.MAILBOX_NOT_FOUND, code=r"5(?!0[0234]|21)\d\d", enhanced=r"5\.2\.1",
          phases="rcpt", error_code="MAILBOX_DISABLED", text=RECIPIENT_REFUSED_WORDS, statement=True,
          unless=NOT_MAILBOX_WORDS,
@@ -581,9 +609,10 @@ RULES: tuple[Rule, ...] = (
          sample="rcpt 550 Mailbox unavailable or access denied",
          seen="QQ documents this as a flood of recipients, not an unknown user"),
 
-    # 15. Other transient replies (4xx): the code alone never establishes that a mailbox does not exist.
-    # First texts with a known meaning, then failures of the server, then "unknown" without proof, then policies. What
-    # is left and asks to try again later is greylisting.
+    # 15. Other transient replies (4xx): the code alone never establishes that a mailbox does not
+    # exist.
+    # First texts with a known meaning, then failures of the server, then "unknown" without proof,
+    # then policies. What is left and asks to try again later is greylisting.
     Rule("postscreen_after_220", Reason.GREYLISTED, code="450", enhanced=r"4\.3\.2", phases="rcpt", retry_after=1.0,
          sample="rcpt 450 4.3.2 Service currently unavailable",
          seen="Postfix postscreen after its deep tests: it accepts the next connection"),
@@ -624,7 +653,8 @@ RULES: tuple[Rule, ...] = (
          sample="banner 421 mx.example.org Service not available, closing transmission channel",
          seen="all other 4xx"),
 
-    # 16. Other permanent replies (5xx), by phase: before RCPT nothing but client and sender is known.
+    # 16. Other permanent replies (5xx), by phase: before RCPT nothing but client and sender is
+    # known.
     # Last, because every rule above is more specific.
     Rule("banner_refused", Reason.PROTECTED, code=PERMANENT, phases="banner",
          sample="banner 554 Transaction failed", seen="only the client's IP address is known at the greeting"),

@@ -1,9 +1,12 @@
-"""SMTP commands as bytes, the extensions that the reply to EHLO announces, and windows of commands. Pure.
+"""SMTP commands as bytes, the extensions that the reply to EHLO announces, and windows of commands.
 
-A window is the commands that a session sends before it reads a reply, in order; it knows whether the replies belong to
-them:
+Pure.
 
-    MAIL FROM:<> | RCPT TO:<a@x.example> | RCPT TO:<b@x.example> | RSET | MAIL FROM:<> | RCPT TO:<probe@x.example>
+A window is the commands that a session sends before it reads a reply, in order; it knows whether
+the replies belong to them:
+
+    MAIL FROM:<> | RCPT TO:<a@x.example> | RCPT TO:<b@x.example> | RSET | MAIL FROM:<> | RCPT
+    TO:<probe@x.example>
 """
 
 from __future__ import annotations
@@ -22,7 +25,8 @@ STARTTLS = b"STARTTLS\r\n"
 
 MAX_PATH = 254  # RFC 5321 4.5.3.1.3 with erratum 1690: a path of 256 with its brackets
 MAX_LOCAL = 64  # RFC 5321 4.5.3.1.1
-# A Dot-string of visible characters, or a Quoted-string; the domain without anything that ends a path.
+# A Dot-string of visible characters, or a Quoted-string; the domain without anything that ends a
+# path.
 ASCII_PATH = re.compile(
     r"(?:[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]+|\"(?:[ !#-\[\]-~]|\\[ -~])*\")@[A-Za-z0-9._:\[\]-]+"
 )
@@ -31,7 +35,9 @@ NON_ASCII_PATH = re.compile(r"(?:[^\s<>@\"]+|\"[^\"\\]*\")@[^\s<>@\"]+")
 
 @lru_cache(maxsize=1024)  # each recipient is checked when it is drawn, and when its command is made
 def is_sendable(address: str) -> bool:
-    r"""Whether `address` can be sent in a path: no CR, LF, NUL, control, blank or bracket that would end it.
+    r"""Whether `address` can be sent in a path.
+
+    It may have no CR, LF, NUL, control, blank or bracket that would end the path.
 
     >>> is_sendable("ada@example.org"), is_sendable("ada@example.org>\r\nRSET")
     (True, False)
@@ -91,7 +97,9 @@ LIMIT = re.compile(r"([A-Za-z]+)=([1-9][0-9]{0,5})")
 
 
 def parse_extensions(reply: Reply) -> dict[str, str]:
-    """The parameters of each extension by keyword; the first line of the reply is the server's name.
+    """The parameters of each extension by keyword.
+
+    The first line of the reply is the server's name.
 
     >>> parse_extensions(Reply(250, None, "", ("mx.example.org", "SIZE 1000", "PIPELINING")))
     {'SIZE': '1000', 'PIPELINING': ''}
@@ -156,14 +164,17 @@ def plan_window(
     begins_with_rset: bool,
     transaction: OpenTransaction | None = None,
 ) -> list[WindowCommand]:
-    """Lay out the commands that ask about `recipients`, all of them sendable; RSET separates transactions.
+    """Lay out the commands that ask about `recipients`, all of them sendable.
+
+    RSET separates transactions.
 
     `utf8` names those that need SMTPUTF8 although their address is ASCII. `begins_with_rset`: a
-    transaction is under way; `transaction` is given where it can take more recipients. This saves one MAIL round
-    trip when the server does not pipeline.
+    transaction is under way; `transaction` is given where it can take more recipients. This saves
+    one MAIL round trip when the server does not pipeline.
 
     >>> ask = [Recipient("a@x.example"), Recipient("zq7k@x.example", is_probe=True)]
-    >>> how = {"mail_from": "", "per_transaction": 50, "one_domain": False, "utf8": set(), "begins_with_rset": False}
+    >>> how = {"mail_from": "", "per_transaction": 50, "one_domain": False, "utf8": set()}
+    >>> how["begins_with_rset"] = False
     >>> [each.verb for each in plan_window(ask, **how)]
     ['MAIL', 'RCPT', 'RSET', 'MAIL', 'RCPT']
     """
@@ -194,7 +205,10 @@ def rcpt_commands(group: Sequence[Recipient], before: OpenTransaction) -> list[W
 def transactions(
     recipients: Iterable[Recipient], size: int, utf8: Set[Recipient], *, one_domain: bool
 ) -> Iterator[tuple[list[Recipient], bool]]:
-    """Group recipients that may share a MAIL command; a probe stands alone, so that it affects no other recipient."""
+    """Group recipients that may share a MAIL command.
+
+    A probe stands alone, so that it affects no other recipient.
+    """
     groups: dict[tuple[bool, str], list[Recipient]] = {}
     probes: list[Recipient] = []
     for recipient in recipients:
@@ -215,7 +229,10 @@ def transactions(
 def transaction_after(
     commands: Sequence[WindowCommand], before: OpenTransaction | None
 ) -> OpenTransaction | None:
-    """The transaction under way after a window; None if it takes no more, as those of probes and SMTPUTF8."""
+    """The transaction under way after a window.
+
+    None if it takes no more, as those of probes and SMTPUTF8.
+    """
     last = max((index for index, each in enumerate(commands) if each.verb == "MAIL"), default=-1)
     asked = [each.recipient for each in commands[last + 1 :] if each.recipient]
     if last >= 0:
@@ -229,7 +246,9 @@ def transaction_after(
 
 
 def is_misplaced(commands: Sequence[WindowCommand], replies: Sequence[Reply]) -> bool:
-    """Whether a refusal names another recipient of this window, or a reply belongs to the QUIT after it.
+    """Whether a reply is that to another command.
+
+    A refusal names another recipient of this window, or a reply belongs to the QUIT after it.
 
     A server that loses a reply under pipelining shifts all later ones, and a shifted 550 would be a
     wrong `mailbox_not_found`. There may be fewer replies than commands.

@@ -1,4 +1,6 @@
-"""The SMTP dialogue as a generator: it yields what to do next and is sent the result. No I/O, no clock.
+"""The SMTP dialogue as a generator: it yields what to do next and is sent the result.
+
+No I/O, no clock.
 
 A driver runs `Session.dialogue()` and answers each step:
 
@@ -13,9 +15,9 @@ step                what the driver does
 `LimitObserved`     passes it on (the server showed a limit) and sends None
 ==================  ==================================================================
 
-In order: greeting, EHLO, STARTTLS where offered, then window after window, QUIT. The generator returns a
-`SessionEnd`. Recipients are requested only when they can be asked, so that several sessions can share one
-queue; those that were not answered are returned in `SessionEnd.unasked`.
+In order: greeting, EHLO, STARTTLS where offered, then window after window, QUIT. The generator
+returns a `SessionEnd`. Recipients are requested only when they can be asked, so that several
+sessions can share one queue; those that were not answered are returned in `SessionEnd.unasked`.
 """
 
 from __future__ import annotations
@@ -46,7 +48,8 @@ class SessionPlan:
 
     helo_name: str
     mail_from: str = ""  # empty: the null reverse-path
-    starttls: str = "offered"  # "offered": whenever offered; "demanded": only when the server demands it; "never"
+    # "offered": whenever offered; "demanded": only when the server demands it; "never"
+    starttls: str = "offered"
     pipelining: bool = True  # where the server offers it
     one_domain: bool = False  # one domain per transaction
     rcpt_per_transaction: int = 50
@@ -57,7 +60,7 @@ class SessionPlan:
     )
 
 
-# --- what the session asks the driver to do --------------------------------------------------------
+# --- what the session asks the driver to do -------------------------------------------------------
 
 
 class Send(NamedTuple):
@@ -107,7 +110,7 @@ class LimitObserved:
     cut_after: int | None = None  # refused recipients after which it ended the session
 
 
-# --- what the driver sends back ----------------------------------------------------------------------
+# --- what the driver sends back -------------------------------------------------------------------
 
 
 class TimedReplies(NamedTuple):
@@ -125,7 +128,7 @@ class WindowPlan(NamedTuple):
     is_last: bool = False  # no window follows: QUIT can be sent together with this one
 
 
-# --- how it ends -------------------------------------------------------------------------------------
+# --- how it ends ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +163,10 @@ StepResult = TimedReplies | WindowPlan | ConnectionFailure | None
 Dialogue = Generator[Step, StepResult, None]
 
 
-# --- the dialogue -----------------------------------------------------------------------------------
+# --- the dialogue ---------------------------------------------------------------------------------
 
-UNDELAYED = 2  # delays before this many refusals are not caused by them: some servers call out for each recipient
+# Delays before this many refusals are not caused by them: some servers call out for each recipient.
+UNDELAYED = 2
 UNLIMITED = 1 << 31
 READ = {phase: Read(phase) for phase in ("banner", "ehlo", "mail", "rcpt", "quit")}
 
@@ -325,7 +329,10 @@ class Session:
             yield from self.read_quit()
 
     def read_quit(self) -> Dialogue:
-        """Wait for the reply to QUIT; one of another kind, or one that came before, is that to an earlier command."""
+        """Wait for the reply to QUIT.
+
+        One of another kind, or one that came before, is that to an earlier command.
+        """
         timed = yield READ["quit"]
         if isinstance(timed, ConnectionFailure):
             self.is_out_of_step = timed.kind is FailureKind.NO_REPLY
@@ -360,7 +367,9 @@ class Session:
         return limit
 
     def is_delayed(self, phase: str, seconds: float) -> bool:
-        """Check the latency: whether the server now delays replies because of refusals; true at most once.
+        """Check the latency: whether the server now delays replies because of refusals.
+
+        True at most once.
 
         It takes two delayed replies: one alone may be a pause of this process.
         """
@@ -425,7 +434,10 @@ class Session:
         )
 
     def upgrade(self) -> Dialogue:
-        """STARTTLS and EHLO once more (RFC 3207); if the server declines, the session continues without TLS."""
+        """STARTTLS and EHLO once more (RFC 3207).
+
+        If the server declines, the session continues without TLS.
+        """
         if self.has_transaction:
             yield Send(command.RSET)
             yield from self.read("mail")
@@ -444,7 +456,10 @@ class Session:
     # --- asking ------------------------------------------------------------------------------
 
     def ask(self) -> Dialogue:
-        """Ask window after window until no recipients are left, or the session's size or budget is used up."""
+        """Ask window after window until no recipients are left.
+
+        The session's size or budget may end it before.
+        """
         while recipients := (yield from self.next_window()):
             commands = plan_window(
                 recipients,
@@ -471,7 +486,10 @@ class Session:
         return self.plan.pipelining and "PIPELINING" in self.extensions
 
     def next_window(self) -> Generator[Step, StepResult, list[Recipient]]:
-        """The recipients of the next window, left-over ones first; even if all are refused, less than two budgets."""
+        """The recipients of the next window, left-over ones first.
+
+        Even if all are refused, less than two budgets are used.
+        """
         self.is_last_window = False
         budget, room = self.budget(), self.rcpt_per_session - self.asked
         size = max(0, min(budget - self.refused, room))
@@ -510,7 +528,10 @@ class Session:
                 return
 
     def pipeline(self, commands: list[WindowCommand]) -> Dialogue:
-        """All commands at once (RFC 2920); replies count only if each one belongs to its command."""
+        """All commands at once (RFC 2920).
+
+        Replies count only if each one belongs to its command.
+        """
         self.has_quit = self.is_last_window
         yield Send(
             b"".join([each.data for each in commands]) + (command.QUIT if self.has_quit else b"")
@@ -566,7 +587,10 @@ class Session:
             yield answers
 
     def on_reply(self, sent: WindowCommand, reply: Reply) -> Classification | LimitObserved | None:
-        """Take in the reply to one command of a window; its classification if it answers a recipient."""
+        """Take in the reply to one command of a window.
+
+        Returns its classification if it answers a recipient.
+        """
         if sent.recipient is not None:
             return self.on_rcpt_reply(sent, sent.recipient, reply)
         if sent.verb == "MAIL":
@@ -590,7 +614,10 @@ class Session:
     def on_rcpt_reply(
         self, sent: WindowCommand, recipient: Recipient, reply: Reply
     ) -> Classification | LimitObserved | None:
-        """Return what the reply means, or a limit, or None; without a classification the recipient is asked again."""
+        """Return what the reply means, or a limit, or None.
+
+        Without a classification the recipient is asked again.
+        """
         if not self.has_transaction:
             return None  # its MAIL was refused: this reply is about that
         self.asked += 1
@@ -613,7 +640,10 @@ class Session:
         reply: Reply,
         classification: Classification,
     ) -> tuple[LimitObserved | None, bool]:
-        """Whether the same recipient is asked again, here or in another session; the limit that was observed."""
+        """Ask the same recipient again, here or in another session.
+
+        Returns the limit that was observed.
+        """
         match classification.action:
             case Action.FEWER_RECIPIENTS:
                 limit = self.fewer_recipients(sent)
@@ -637,7 +667,10 @@ class Session:
         return None, False
 
     def fewer_recipients(self, sent: WindowCommand) -> LimitObserved | None:
-        """Too many recipients: in this transaction, or in this session if this transaction has accepted none."""
+        """Too many recipients: in this transaction, or in this session.
+
+        It is the session if this transaction has accepted none.
+        """
         if self.answered_in_transaction or (sent.companions > 1 and not self.answered_in_session):
             self.rcpt_per_transaction = max(1, self.answered_in_transaction)
             return LimitObserved(rcpt_per_transaction=self.rcpt_per_transaction)

@@ -36,7 +36,8 @@ async def dial(
 ) -> str | ConnectionFailure:
     """Connect to the first address that accepts; return it, or the most important failure.
 
-    `seconds` is the time for all addresses together; each attempt gets an equal share of what is left.
+    `seconds` is the time for all addresses together; each attempt gets an equal share of what is
+    left.
     """
     allowed = [address for address in target.addresses if may_dial(address, target.allow_networks)]
     if not allowed:

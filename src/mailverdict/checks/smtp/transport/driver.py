@@ -1,7 +1,9 @@
-"""Drives a session over asyncio: connection, bytes, deadlines, TLS. Every failure of the transport is a value.
+"""Drives a session over asyncio: connection, bytes, deadlines, TLS.
 
-The asyncio protocol steps the session's generator from `data_received`, without a task switch per reply: one
-process asks tens of thousands of recipients per second.
+Every failure of the transport is a value.
+
+The asyncio protocol steps the session's generator from `data_received`, without a task switch per
+reply: one process asks tens of thousands of recipients per second.
 """
 
 from __future__ import annotations
@@ -35,7 +37,10 @@ from ..replies import CLOSING, Reply, ReplyParser
 from .dial import Target, dial
 
 Transcript = list[tuple[float, str, str]]
-"""Lines of a dialogue: seconds since the beginning, ``C`` (client), ``S`` (server) or ``*`` (event), text."""
+"""Lines of a dialogue: seconds since the beginning, who, and the text.
+
+Who is ``C`` (client), ``S`` (server) or ``*`` (event).
+"""
 
 SHORTEST_WAIT = 0.001  # seconds; less is left of a time limit only by rounding
 
@@ -81,10 +86,12 @@ async def drive_session(
     source: str | None = None,
     transcript: Transcript | None = None,
 ) -> SessionEnd:
-    """Run a new `session` with the first of `addresses` (IP, all of one exchange) that accepts a connection.
+    """Run a new `session` with the first of `addresses` that accepts a connection.
 
-    `source` is the local IP address to connect from. Nothing is raised for what a server does, not even if there is no
-    connection. When cancelled it sends QUIT and closes the connection first.
+    They are IP addresses, all of one exchange.
+
+    `source` is the local IP address to connect from. Nothing is raised for what a server does, not
+    even if there is no connection. When cancelled it sends QUIT and closes the connection first.
     """
     timeouts = timeouts or SessionTimeouts()
     protocol = SessionProtocol(session, handler or SessionHandler(), timeouts, transcript)
@@ -102,7 +109,10 @@ async def drive_session(
 
 @lru_cache(maxsize=1)
 def default_tls() -> ssl.SSLContext:
-    """TLS without verification, as opportunistic TLS is (RFC 7435): mail servers often have invalid certificates."""
+    """TLS without verification, as opportunistic TLS is (RFC 7435).
+
+    Mail servers often have invalid certificates.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -110,7 +120,7 @@ def default_tls() -> ssl.SSLContext:
 
 
 class SessionProtocol(asyncio.Protocol):
-    """One connection: bytes to replies, deadlines to failures, and the session's steps in between."""
+    """One connection: bytes to replies, deadlines to failures, the session's steps between."""
 
     def __init__(
         self,
@@ -138,7 +148,7 @@ class SessionProtocol(asyncio.Protocol):
         self.done: asyncio.Future[SessionEnd] = self.loop.create_future()
         self.has_bytes = self.is_lost = self.has_answer = False
 
-    # --- begin and end -------------------------------------------------------------------------------
+    # --- begin and end ----------------------------------------------------------------------------
 
     async def run(self) -> SessionEnd:
         """Run the session to its end."""
@@ -168,7 +178,7 @@ class SessionProtocol(asyncio.Protocol):
         if not self.is_lost:
             self.timer = self.loop.call_later(self.timeouts.quit, self.transport.abort)
 
-    # --- called by asyncio -----------------------------------------------------------------------------
+    # --- called by asyncio ------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport; `run` begins the session."""
@@ -194,7 +204,7 @@ class SessionProtocol(asyncio.Protocol):
             kind = FailureKind.NOT_SMTP if self.has_bytes else FailureKind.NO_DATA
         self.fail(kind, f"the connection ended: {exc or 'closed by the server'}")
 
-    # --- stepping the session ------------------------------------------------------------------------
+    # --- stepping the session ---------------------------------------------------------------------
 
     def wake(self) -> None:
         """Send the session what it waits for, if it has come."""
@@ -254,7 +264,10 @@ class SessionProtocol(asyncio.Protocol):
         return None
 
     def send(self, data: bytes) -> None:
-        """Write commands; after a reply that arrived before its command, later replies cannot be assigned."""
+        """Write commands.
+
+        After a reply that arrived before its command, later replies cannot be assigned.
+        """
         is_early = self.parser.is_inside or any(reply.code != CLOSING for reply in self.replies)
         if is_early and not self.failure:
             self.replies.clear()
@@ -277,7 +290,7 @@ class SessionProtocol(asyncio.Protocol):
         self.failure = self.failure or ConnectionFailure(kind, detail)
         self.wake()
 
-    # --- deadlines -------------------------------------------------------------------------------------
+    # --- deadlines --------------------------------------------------------------------------------
 
     def timeout_of(self, read: Read) -> float:
         """How long to wait for a reply, in seconds."""
@@ -286,7 +299,10 @@ class SessionProtocol(asyncio.Protocol):
         )
 
     def wait_for(self, read: Read) -> None:
-        """Wait for a reply; a trickle of bytes does not move the deadline, a complete reply does."""
+        """Wait for a reply.
+
+        A trickle of bytes does not move the deadline, a complete reply does.
+        """
         self.waiting = read
         self.deadline = min(self.since + self.timeout_of(read), self.session_deadline)
         if self.timer is None or self.timer.cancelled() or self.timer.when() > self.deadline:
@@ -318,10 +334,13 @@ class SessionProtocol(asyncio.Protocol):
             )
             self.fail(kind, f"no reply within {self.timeout_of(self.waiting):g} s")
 
-    # --- TLS -------------------------------------------------------------------------------------------
+    # --- TLS --------------------------------------------------------------------------------------
 
     async def upgrade(self) -> None:
-        """Upgrade to TLS; bytes that came in the clear after the 220 are discarded with the connection."""
+        """Upgrade to TLS.
+
+        Bytes that came in the clear after the 220 are discarded with the connection.
+        """
         failure = await self.handshake()
         self.upgrading = None
         self.parser = ReplyParser(find_encoding)
@@ -350,7 +369,7 @@ class SessionProtocol(asyncio.Protocol):
         self.transport = transport
         return None
 
-    # --- transcript --------------------------------------------------------------------------------------
+    # --- transcript -------------------------------------------------------------------------------
 
     def note(self, direction: str, line: str) -> None:
         """Add a line to the transcript, if one is kept."""
