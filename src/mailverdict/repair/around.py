@@ -14,7 +14,17 @@ from collections.abc import Iterator, Sequence
 
 from .addresses import OPEN_QUOTE, OTHER_SCRIPT, Place
 from .remarks import has_remark
-from .words import DOT_WORDS, KNOWN, NOT_A_NAME, SENTENCE, WORD, is_label, is_role_word
+from .words import (
+    BEGINNINGS,
+    DOT_WORDS,
+    KNOWN,
+    NOT_A_NAME,
+    SENTENCE,
+    SHORT_MAIL_WORDS,
+    WORD,
+    is_label,
+    is_role_word,
+)
 
 FORMULA_OR_LINK = re.compile(r"^=|://|mailto:", re.IGNORECASE)
 WRAPPING = re.compile(r"[<>()\[\]{}\"“”„«»‹›【】「」《》'`]")
@@ -23,6 +33,7 @@ NUMBER = re.compile(r"\d+(?:[.\-]\d+)*[.\-]*")  # or a date
 SEGMENT_END = re.compile(r"[;|\n\r\t<(\[{]")
 SIGN_TYPED = ",;:"  # on the keys beside the dot
 PARTED = re.compile(r"[._]")
+LONGEST_BEGINNING = 4  # letters; a shorter word before an address may be the beginning of its name
 LONGEST_END = 4  # letters; shorter words behind an address may be the end of its domain
 LONGEST_AROUND = 2_000  # characters of a text that are looked at
 
@@ -34,7 +45,8 @@ def is_separated(text: str, places: Sequence[Place]) -> bool:
         gap = text[end : place.start]
         is_and = end and gap.strip().lower() == "a"  # in Czech, Slovak and other languages
         if not is_and:
-            if gap and not may_drop_before(gap, place.address.partition("@")[0]):
+            local = place.address.partition("@")[0]
+            if gap and not may_drop_before(gap, local, is_first=not end):
                 return False
             if end and not may_drop_after(gap):
                 return False
@@ -45,7 +57,7 @@ def is_separated(text: str, places: Sequence[Place]) -> bool:
     return len(words_before) > 1 or may_drop_after(text[end:])
 
 
-def may_drop_before(text: str, local: str) -> bool:
+def may_drop_before(text: str, local: str, *, is_first: bool) -> bool:
     """Whether the text in front of an address is not a part that a blank or a comma cut off."""
     text = text[-LONGEST_AROUND:]
     opened = OPEN_BRACKET.search(text)
@@ -58,8 +70,10 @@ def may_drop_before(text: str, local: str) -> bool:
     has_blank = stripped != text
     last = stripped[-1]
     word = words[-1]
-    if word.lower().rstrip(".") in KNOWN or is_label(word.rstrip(".")) or NUMBER.fullmatch(word):
+    if NUMBER.fullmatch(word):
         return True
+    if word.lower().rstrip(".") in KNOWN or is_label(word.rstrip(".")):
+        return not (is_first and may_be_beginning(text))
     if not last.isalnum() and last not in "._-'":
         # ada,lovelace@firm.com: a sign typed for a dot
         return has_blank or last not in SIGN_TYPED or len(words) > 1 or not is_lower_ascii(word)
@@ -79,6 +93,19 @@ def may_drop_before(text: str, local: str) -> bool:
     if OTHER_SCRIPT.search(word):
         return local.isascii()
     return is_name_of(local, word, has_blank=has_blank)
+
+
+def may_be_beginning(text: str) -> bool:
+    """Whether a known word in front of the first address may also be what a blank cut off from it.
+
+    As in `el ena.jones@firm.com`, `neu mann@firm.com` and `office manager@firm.com`. A label with a
+    colon or a capital letter is certain.
+    """
+    word = text.strip()
+    if text not in (f"{word} ", f" {word} ") or not word.isalpha() or not is_lower_ascii(word):
+        return False
+    is_short = len(word) <= LONGEST_BEGINNING and word not in SHORT_MAIL_WORDS
+    return is_short or word in BEGINNINGS
 
 
 def is_name_of(local: str, word: str, *, has_blank: bool) -> bool:

@@ -109,6 +109,12 @@ NOT_A_NAME = SENTENCE | word_set("""
     ehemals früher previously was war
 """)
 KNOWN = LABELS | PLACEHOLDERS | CONJUNCTIONS
+# Of these the short ones that are certainly a label, and the longer ones that mailboxes begin with.
+SHORT_MAIL_WORDS = word_set("mail mejl pec acct smtp")
+BEGINNINGS = word_set("""
+    business contact contacto contatto kontakt internet office other personal primary privat private
+    skype
+""")
 # Words for the sign @: "at" and names of the sign that are hardly ever words of a name.
 AT_WORDS = word_set("""
     at ät æt arroba arobase arobas chiocciola snabel-a snabela apenstaartje klammeraffe malpa małpa
