@@ -295,8 +295,9 @@ from tests.doubles.scripted_backend import ScriptedBackend, rows_of
 
 backend = ScriptedBackend([Settled(rows_of(["a@example.org"])), Noticed("")], gate=threading.Event())
 said = lambda progress: print("settled", flush=True) if progress.settled == 1 else None
+options = {"backend": backend, "journal": None, "progress": said}
 try:
-    mv.verify(["a@example.org", "b@example.org"], backend=backend, journal=None, progress=said)
+    CALL
 except KeyboardInterrupt as interrupt:
     print(interrupt.partial["status"].tolist(), interrupt.__notes__, backend.closed.is_set())
     raise
@@ -304,19 +305,29 @@ except KeyboardInterrupt as interrupt:
 
 
 @pytest.mark.slow
-def test_ctrl_c_is_felt_at_once_and_keeps_what_is_settled():
+@each_row(
+    ("call", "is_closed", "where"),
+    [
+        ("verify(EMAILS, **options)", True, "sys.last_value.partial"),
+        ("start(EMAILS, **options).result()", False, "its partial() has the rows so far"),
+    ],
+    ids=["verify", "start"],
+)
+def test_ctrl_c_is_felt_at_once_and_keeps_what_is_settled(call, is_closed, where):
+    call = call.replace("EMAILS", str(EMAILS))
+    script = SLOW.replace("CALL", f"mv.{call}")
     with subprocess.Popen(
-        [sys.executable, "-c", SLOW], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as child:
         assert child.stdout.readline() == "settled\n"
         child.send_signal(signal.SIGINT)
         out, err = child.communicate(timeout=60)
     assert "['done', 'pending']" in out
-    assert out.rstrip().endswith("True")
+    assert out.rstrip().endswith(str(is_closed))
     assert child.returncode == -signal.SIGINT
     checked, rows, way = err.rstrip().splitlines()[-3:]
     assert checked == "Interrupted: 1 of 2 addresses checked."
-    assert "sys.last_value.partial" in rows
+    assert where in rows
     assert "No journal keeps the answers" in way
 
 

@@ -27,7 +27,7 @@ from ..local.backend import LocalBackend
 from ..model.words import ValidationType, count_of
 from ..runs.execution import FREE_BATCH, Execution
 from ..runs.options import Options, open_execution
-from ..runs.progress import Listener, ProgressBar, checked_text, is_marimo, wants_bar
+from ..runs.progress import Listener, ProgressBar, is_marimo, wants_bar
 from ..runs.run import Run
 from ..table.columns import Column, is_short
 from ..table.notices import Note, warn_user
@@ -355,40 +355,15 @@ def prepare(
 def collect(run: Run[Any]) -> Any:
     """The result of a run; Ctrl-C ends the run first, and puts what is settled on the exception."""
     try:
-        result = run.result()
+        result = run._wait_for_result()
         warn_user(*describe_spamtraps(run))
         return result
     except KeyboardInterrupt as interrupt:
         run._interrupt()
-        interrupt.partial = run.partial()  # type: ignore[attr-defined]
-        for line in describe_interrupt(run):
-            interrupt.add_note(line)
+        run._describe(interrupt)
         raise
     finally:
         warn_user(*run.notices)
-
-
-def describe_interrupt(run: Run[Any]) -> tuple[str, str, str]:
-    """Three lines about a run that Ctrl-C has ended.
-
-    They say how far it came, what is kept, and how to go on.
-    """
-    execution = run._execution
-    journal = execution.journal
-    checked = f"Interrupted: {checked_text(run.progress)}."
-    rows = (
-        "The rows so far: sys.last_value.partial, or .partial of this exception where it is caught."
-    )
-    if execution.backend.is_free(execution.settings.validation_type):
-        way = "To go on, make the same call again: it begins anew."
-    elif journal is None:
-        way = (
-            "No journal keeps the answers: the next call begins anew,"
-            ' unless it has journal="answers.db".'
-        )
-    else:
-        way = f"To go on, make the same call again: the answers are kept in {journal.path}."
-    return checked, rows, way
 
 
 def show_progress(

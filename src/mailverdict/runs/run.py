@@ -222,7 +222,16 @@ class Run(Generic[T]):
             If the journal cannot be written, as on a full disk; it has a `partial`, too.
         TimeoutError
             If the run has not ended after `timeout` seconds.
+        KeyboardInterrupt
+            At Ctrl-C. The run goes on; what was checked until then is on its `partial`.
         """
+        try:
+            return self._wait_for_result(timeout)
+        except KeyboardInterrupt as interrupt:
+            self._describe(interrupt)
+            raise
+
+    def _wait_for_result(self, timeout: float | None = None) -> T:
         future = self._started_future()
         self.wait(timeout)
         error = future.exception()
@@ -319,6 +328,35 @@ class Run(Generic[T]):
         """Cancel and wait until sockets are closed."""
         self.cancel()
         self.wait()
+
+    def _describe(self, interrupt: KeyboardInterrupt) -> None:
+        """Put what is settled on the exception of Ctrl-C, and three lines about the run."""
+        interrupt.partial = self.partial()  # type: ignore[attr-defined]
+        for line in describe_interrupt(self):
+            interrupt.add_note(line)
+
+
+def describe_interrupt(run: Run[Any]) -> tuple[str, str, str]:
+    """Three lines for Ctrl-C: how far the run is, where its rows are, and how to go on."""
+    checked = f"Interrupted: {checked_text(run.progress)}."
+    if run.done():
+        rows = "The rows so far: sys.last_value.partial, "
+        rows += "or .partial of this exception where it is caught."
+        again = "To go on, make the same call again"
+    else:
+        rows = "The run goes on while this process does: "
+        rows += "its partial() has the rows so far, cancel() ends it."
+        again = "If it ends early, make the same call again"
+    execution = run._execution
+    journal = execution.journal
+    if execution.backend.is_free(execution.settings.validation_type):
+        way = f"{again}: it begins anew."
+    elif journal is None:
+        way = "No journal keeps the answers: the next call begins anew, "
+        way += 'unless it has journal="answers.db".'
+    else:
+        way = f"{again}: the answers are kept in {journal.path}."
+    return checked, rows, way
 
 
 def quota_text(progress: Progress, today: date | None = None) -> str:
