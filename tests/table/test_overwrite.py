@@ -276,9 +276,13 @@ def test_without_overwrite_any_column_of_these_names_is_an_error(kind):
 
 def test_a_name_that_occurs_twice_is_an_error():
     out = verify(contacts())
-    twice = pd.concat([out, out[["email_verdict"]]], axis=1)
-    with pytest.raises(ColumnError, match="'email_verdict' occurs 2 times"):
-        verify(twice)
+    frame = pd.concat([out, out[["email_verdict"]]], axis=1)
+    table = verify(contacts(pa.table))
+    names = [*table.column_names, "email_verdict"]
+    table = pa.table([*table.columns, table["email_verdict"]], names=names)
+    for twice in (frame, table):
+        with pytest.raises(ColumnError, match="'email_verdict' occurs 2 times"):
+            verify(twice)
 
 
 def test_several_columns_each_keep_their_own_earlier_ones():

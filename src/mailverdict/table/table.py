@@ -90,11 +90,12 @@ class Table:
         """The cells of any column: a Series, an Arrow array or a list of Python objects."""
         if self.is_alone:
             raise ColumnError(f"no column {label!r}: {self.advice()}")
-        if self.library == "pandas":  # by position, since `frame[label]` may mean something else
+        # By position: `frame[label]` may mean something else, or the label may occur twice.
+        if self.library == "pandas":
             return self.frame.iloc[:, self.labels().index(label)]
         if self.library == "polars":
             return polars_to_arrow(self.frame[label])
-        return self.frame[label]
+        return self.frame.column(self.labels().index(label))
 
     def notes(self) -> dict[str, Any]:
         """What earlier calls noted about the column; a Polars frame has no place for notes."""
