@@ -102,7 +102,8 @@ MARKS: Mapping[str, Mark] = {
     ),
     "unchecked": Mark("Not checked", "○", "", ""),
 }
-# What has no colour of its own: the actions, and the states of rows without a verdict.
+# What has no colour of its own: the actions, the states of rows without a verdict, and cells with
+# several addresses, about which nobody was asked.
 MARK_OF: Mapping[str, str] = {
     **{name: name for name in MARKS},
     "send": "valid",
@@ -112,6 +113,7 @@ MARK_OF: Mapping[str, str] = {
     "error": "unchecked",
     "pending": "unchecked",
     "missing": "unchecked",
+    "several_addresses": "unchecked",
 }
 LABELS: Mapping[str, str] = {
     **{name: mark.label for name, mark in MARKS.items()},
@@ -122,6 +124,7 @@ LABELS: Mapping[str, str] = {
     "error": "Technical error",
     "pending": "Not checked yet",
     "missing": "Empty cell",
+    "several_addresses": "Several addresses in a cell",
 }
 
 LIGHT_PAGES = '[data-jp-theme-light="true"],[data-md-color-scheme="default"],.vscode-light'

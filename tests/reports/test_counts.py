@@ -110,6 +110,14 @@ def test_a_person_reads_bars_reasons_and_what_valid_means():
     ]
 
 
+def test_cells_with_several_addresses_have_a_line_as_in_the_summary():
+    counts = Counts()
+    counts.alike.update({Alike("valid"): 3, Alike("unknown", "several_addresses"): 1})
+    lines = render_counts(counts, ValidationType.MX).splitlines()
+    assert f"  {'Unknown':<27}           0    0.0%" in lines
+    assert f"  Several addresses in a cell           1   25.0%  {'█' * 8}" in lines
+
+
 def test_a_code_of_two_verdicts_is_counted_by_what_it_means_also_in_a_frame_of_an_earlier_release():
     counts = Counts()
     add(

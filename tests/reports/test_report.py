@@ -199,6 +199,18 @@ def test_it_says_what_cleaning_would_save_and_counts_cleaned_addresses():
 
 
 @pytest.mark.filterwarnings("ignore:.*several addresses:UserWarning")
+def test_unknown_in_the_picture_is_the_number_of_the_summary():
+    cells = ["ada@firm.example", "bo@firm.example; cy@firm.example"]
+    out = mv.verify(pd.DataFrame({"email": cells}), "email", validation_type="regex")
+    rows = mv.summary(out)["rows"]
+    assert rows[["unknown", "several_addresses"]].tolist() == [0, 1]
+    page = mv.report(out).to_html()
+    assert "Unknown <b>0</b>" in page
+    assert "Not checked <b>1</b>" in page
+    assert "several addresses, no check has reached it" in page
+
+
+@pytest.mark.filterwarnings("ignore:.*several addresses:UserWarning")
 def test_before_and_after_cleaning_counts_what_would_have_been_lost():
     frame = pd.DataFrame({"email": [*MESSY, " ed@firm.example", "E-Mail: flo@firm.example;", None]})
     facts = facts_of(mv.verify(frame, "email", validation_type="regex"), "balanced")

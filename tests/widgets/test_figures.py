@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -184,7 +185,6 @@ def check_frame(page: dict[str, Any], frame: pd.DataFrame) -> None:
     identities = mv.duplicates(sent[["mail_clean"]], "mail_clean")["mail_clean_identity"]
     assert identities.nunique() == page["people"]
     rows = mv.summary(frame, "mail")["rows"].to_dict()
-    rows["unknown"] += rows.pop(SEVERAL_ADDRESSES, 0)
     assert {bucket: count for bucket, count in rows.items() if count} == page["verdicts"]
     domains = mv.breakdown(frame, "domain", column="mail")["rows"].drop(
         "(missing)", errors="ignore"
@@ -254,7 +254,10 @@ def check_command(page: dict[str, Any], name: str, folder: Path, capsys: Any) ->
     run(*command, *options, "--output", folder / "out.csv", "--report", folder / "report.xlsx")
     found = json.loads(capsys.readouterr().out)
     assert (found["people"], found["actions"]) == (page["people"], page["actions"])
-    assert {bucket: found[bucket] for bucket in page["verdicts"]} == page["verdicts"]
+    verdicts = Counter(page["verdicts"])
+    # The record for programs counts by verdict alone.
+    verdicts["unknown"] += verdicts.pop(SEVERAL_ADDRESSES, 0)
+    assert {bucket: found[bucket] for bucket in verdicts} == verdicts
     check_workbook(page, folder / "report.xlsx")
 
 

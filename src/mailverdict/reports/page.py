@@ -67,7 +67,8 @@ def escape(text: object) -> str:
 def render_page(facts: ReportFacts) -> str:
     """The whole document."""
     # The ground of the document is that of the report, in the scheme that the browser asks for.
-    style = f"{page_style()}html{{color-scheme:light dark}}body{{margin:0}}body.mv-report{{min-height:100vh}}"
+    style = page_style()
+    style += "html{color-scheme:light dark}body{margin:0}body.mv-report{min-height:100vh}"
     script = read_file("page.js")
     policy = f"default-src 'none'; style-src '{digest(style)}'; script-src '{digest(script)}'"
     policy += "; base-uri 'none'; form-action 'none'"
@@ -83,7 +84,8 @@ def render_page(facts: ReportFacts) -> str:
 
 def render_section(facts: ReportFacts) -> str:
     """The same for a notebook: no document, no script, and the first rows of long tables."""
-    return f"<style>{page_style()}</style>{element('div', *content(facts, most=FEW), class_='mv-report')}"
+    inside = element("div", *content(facts, most=FEW), class_="mv-report")
+    return f"<style>{page_style()}</style>{inside}"
 
 
 def digest(content: str) -> str:
@@ -122,7 +124,7 @@ def content(facts: ReportFacts, most: int | None = None) -> list[Markup]:
 def head(facts: ReportFacts) -> list[Markup]:
     """The list, the share that can be mailed, and a picture of all rows."""
     counts = facts.counts
-    marked = by_mark(counts.buckets)
+    marked = by_mark(counts.lines)
     sentences = [f"{people_text(counts)}, by the policy “{facts.policy.name}”."]
     limit = limit_text(counts.validation_types)
     if limit:
@@ -191,10 +193,12 @@ def trend_line(facts: ReportFacts) -> str:
     if earlier.checked:
         since = f" of {days_of(earlier.checked)}"
     points = 100 * (facts.counts.mailable - earlier.mailable)
-    more_or_less = "more" if points > 0 else "less"
-    how = f"{abs(points):.1f} percentage points {more_or_less} than"
     if abs(points) < 0.05:
         how = "as many as"
+    elif points > 0:
+        how = f"{points:.1f} percentage points more than"
+    else:
+        how = f"{-points:.1f} percentage points less than"
     return f" That is {how} in the earlier audit{since} ({mailable_text(earlier)})."
 
 

@@ -101,9 +101,9 @@ def draw_verdicts(axes: Axes, counts: Counts, column: str, *, dark: bool) -> Non
     for name, count in counts.lines.items():
         if not count:
             continue
-        mark = MARK_OF.get(name, "unchecked")
-        word = LABELS.get(name) or reason_label(name)
-        label = f"{MARKS[mark].glyph} {word} {count:,} ({count / counts.rows:.1%})"
+        mark = MARK_OF[name]
+        share = f"{count / counts.rows:.1%}"
+        label = f"{MARKS[mark].glyph} {LABELS[name]} {count:,} ({share})"
         colour = shade(mark, dark=dark)
         axes.barh(0, count, left=left, color=colour, edgecolor=edge, label=label)
         left += count

@@ -87,7 +87,7 @@ def share(count: int, whole: int) -> float:
 def verdicts(facts: ReportFacts) -> Section:
     """What a page shows as a picture."""
     rows = []
-    for name, count in facts.counts.buckets.items():
+    for name, count in facts.counts.lines.items():
         rows.append((name, count, share(count, facts.counts.rows)))
     return Section("Verdicts", (("Verdict", "badge"), ("Rows", "number"), SHARE), rows)
 
@@ -171,11 +171,14 @@ def verify_again(facts: ReportFacts) -> Section:
     how = f"The answers of this check are not kept. Verify the whole list again for {rows}:"
     if facts.kept:
         how = (
-            f"The audit page keeps clear answers {facts.kept}: “Ask again” there asks only about {rows}. "
-            "Elsewhere:"
+            f"The audit page keeps clear answers {facts.kept}: “Ask again” there asks only about "
+            f"{rows}. Elsewhere:"
         )
     elif facts.is_kept:
-        how = f"Clear answers are kept, by default for 30 days. Verify again, and only {rows} are asked about:"
+        how = (
+            "Clear answers are kept, by default for 30 days. "
+            f"Verify again, and only {rows} are asked about:"
+        )
     whys = facts.counts.by(attrgetter("bucket", "why"))
     lines = []
     for reason, when in RETRY_WHEN.items():
@@ -183,7 +186,9 @@ def verify_again(facts: ReportFacts) -> Section:
         if count:
             lines.append((reason_label(reason), count, when))
     columns = (("Reason", "text"), ("Rows", "number"), ("When", "words"))
-    notes = [how] if unknown else []
+    notes = []
+    if unknown:
+        notes.append(how)
     return Section("Verify again", columns, lines, notes=notes, command=facts.command)
 
 
@@ -217,30 +222,31 @@ def where_from(facts: ReportFacts) -> Section:
     """The columns whose groups differ, with the worst group; for an analyst also the best."""
     if facts.origins is None or not facts.findings:
         return Section("")
-    is_short = facts.audience == "manager"
     findings = [finding for finding in facts.findings if finding.is_found]
-    if is_short and not findings:
-        return Section("")
-    rows = []
-    for finding in findings[: MAIN_COLUMNS if is_short else MANY_COLUMNS]:
-        assert finding.groups is not None
-        lines = group_lines(finding.groups)
-        ends = finding.ends[:1] if is_short else finding.ends
-        rows += [(shown_name(finding.name), *lines[at]) for at in ends]
-    said = "The worst and the best group of each column whose groups differ in invalid addresses."
     notes = []
-    if is_short:
-        said = "The worst group of each column whose groups differ in invalid addresses."
+    if facts.audience == "manager":
+        if not findings:
+            return Section("")
+        findings = findings[:MAIN_COLUMNS]
+        ends = "The worst group"
+        shown = 1
     else:
+        findings = findings[:MANY_COLUMNS]
+        ends = "The worst and the best group"
+        shown = 2
         table = RankTable.of(facts.findings, facts.origins, "invalid")
         notes = [f"{capitalize(note)}." for note in other_sentences(table)]
-    return Section(
-        "Where they come from",
-        (("Column", "data"), *GROUP_COLUMNS),
-        with_largest(rows),
-        said=said if findings else "",
-        notes=notes,
-    )
+    rows = []
+    for finding in findings:
+        assert finding.groups is not None
+        lines = group_lines(finding.groups)
+        for group in finding.ends[:shown]:
+            rows.append((shown_name(finding.name), *lines[group]))
+    said = ""
+    if findings:
+        said = f"{ends} of each column whose groups differ in invalid addresses."
+    columns = (("Column", "data"), *GROUP_COLUMNS)
+    return Section("Where they come from", columns, with_largest(rows), said=said, notes=notes)
 
 
 def main_groups(section: Section) -> Section:
@@ -300,12 +306,13 @@ def group_lines(groups: Groups) -> list[tuple[Any, ...]]:
     others = elsewhere(people, bad)
     sendable = people_that(groups.counts, "sendable")
     lines = []
-    for at, label in enumerate(groups.labels):
-        share_of_bad = share(int(bad[at]), int(people[at]))
-        interval = (share_of_bad, float(low[at]), float(high[at]))
-        other = float(others[at])
-        cells = (label, int(people[at]), *interval, (*interval, other), other)
-        lines.append((*cells, share(int(sendable[at]), int(people[at]))))
+    for group, label in enumerate(groups.labels):
+        size = int(people[group])
+        share_of_bad = share(int(bad[group]), size)
+        interval = (share_of_bad, float(low[group]), float(high[group]))
+        other = float(others[group])
+        share_of_sendable = share(int(sendable[group]), size)
+        lines.append((label, size, *interval, (*interval, other), other, share_of_sendable))
     return lines
 
 
@@ -318,8 +325,8 @@ def with_largest(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 def then_and_now(facts: ReportFacts, then: TrendFacts) -> Section:
     """The list against an earlier audit."""
-    before = by_mark(then.counts.buckets)
-    now = by_mark(facts.counts.buckets)
+    before = by_mark(then.counts.lines)
+    now = by_mark(facts.counts.lines)
     rows = []
     for name in MARKS:
         rows.append(
@@ -349,7 +356,7 @@ def then_and_now(facts: ReportFacts, then: TrendFacts) -> Section:
 
 
 def by_mark(counts: dict[str, int]) -> dict[str, int]:
-    """Rows by verdict, and those without one together."""
+    """Rows of the lines of a summary by verdict, and those that were not checked together."""
     marked = dict.fromkeys(MARKS, 0)
     for name, count in counts.items():
         marked[MARK_OF[name]] += count
@@ -383,8 +390,8 @@ def outcomes(facts: OutcomeFacts) -> Section:
             cells = [row[name] for name in OUTCOMES]
             rows.append((group_label(row["by"], row["value"]), *cells))
     notes = [
-        f"Distinct addresses. {facts.matched:,} of them have a report; reports on {facts.unmatched:,} other "
-        "addresses are not counted.",
+        f"Distinct addresses. {facts.matched:,} of them have a report; "
+        f"reports on {facts.unmatched:,} other addresses are not counted.",
         "Blocked mails were refused because of the sender and say nothing about the address.",
     ]
     columns = (("Group", "text"), *OUTCOMES.values())
@@ -434,7 +441,8 @@ def method(facts: ReportFacts) -> Section:
     notes = [f"{CHECKS[kind]}: {MEANING_OF_VALID[kind]}." for kind in made]
     if facts.is_check_unknown:
         notes.append(
-            "The table does not record which check was made. “Valid” therefore means at least that the address is well "
+            "The table does not record which check was made. "
+            "“Valid” therefore means at least that the address is well "
             "formed; whether its domain receives mail and its mailbox exists depends on the check."
         )
     if facts.answered_by:
@@ -447,9 +455,10 @@ def method(facts: ReportFacts) -> Section:
     notes.append(
         "“Unknown”: it was checked, without a clear answer; that does not mean “probably invalid”."
     )
-    if by_mark(facts.counts.buckets)["unchecked"]:
+    if by_mark(facts.counts.lines)["unchecked"]:
         notes.append(
-            "“Not checked”: the cell is empty, no check has reached it, or one failed for a technical reason."
+            "“Not checked”: the cell is empty or has several addresses, no check has reached it, "
+            "or one failed for a technical reason."
         )
     accepted = 0
     if facts.cleaning is not None:

@@ -11,7 +11,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..frames.results import BUCKETS, Results
-from ..model.words import LONGEST_LABEL, Status, ValidationType, Verdict, count_of, reason_label
+from ..model.words import (
+    LONGEST_LABEL,
+    SEVERAL_ADDRESSES,
+    Status,
+    ValidationType,
+    Verdict,
+    count_of,
+    reason_label,
+)
 from ..table.table import Frame
 from ..theme import LABELS
 from .counts import Counts, count_by_code, keys_of
@@ -20,7 +28,9 @@ from .tables import CountTable
 MEANING_OF_VALID = {
     ValidationType.REGEX: "valid means well formed; no network was used",
     ValidationType.MX: "valid means that the domain can receive mail, not that the mailbox exists",
-    ValidationType.MX_BLACKLIST: "valid means that the domain can receive mail, and no mail server of it is on a list",
+    ValidationType.MX_BLACKLIST: (
+        "valid means that the domain can receive mail, and no mail server of it is on a list"
+    ),
     ValidationType.SMTP: "valid means that the mailbox exists and no problem was found",
 }
 LONGEST_BAR = 24  # characters
@@ -76,20 +86,20 @@ def summary(out: Frame, column: Hashable | None = None, *, prefix: str | None = 
     rows = Results(out, column, prefix)
     counts = Counts()
     counts.add(rows)
-    addresses = keys_of(rows).dictionary_encode()
-    line = pc.if_else(
-        pa.array(rows.is_several), pa.scalar(len(BUCKETS), pa.int32()), rows.buckets.indices
-    )
-    reasons = counts.by(attrgetter("line", "why"))
-    top_reasons: dict[str, str] = {}
-    for (name, why), _ in reasons.most_common():
-        if why:
-            top_reasons.setdefault(name, why)
-    lines = counts.lines
-    table = pd.DataFrame({"rows": pd.Series(lines, dtype="int64")}).rename_axis(index="bucket")
+    table = pd.DataFrame({"rows": pd.Series(counts.lines, dtype="int64")})
+    table.index.name = "bucket"
     table["share"] = table["rows"] / max(counts.rows, 1)
-    table["addresses"] = (count_by_code(addresses, line, len(lines)) > 0).sum(axis=0)
-    table["top_reason"] = pd.Series([top_reasons.get(name) for name in lines], table.index, object)
+    # In the order of `counts.lines`, whose last one are the cells with several addresses.
+    several = pa.scalar(len(BUCKETS), pa.int32())
+    line = pc.if_else(pa.array(rows.is_several), several, rows.buckets.indices)
+    addresses = keys_of(rows).dictionary_encode()
+    rows_of_address = count_by_code(addresses, line, len(table))
+    table["addresses"] = (rows_of_address > 0).sum(axis=0)
+    top_reasons: dict[str, str | None] = dict.fromkeys(counts.lines)
+    for (name, why), _ in counts.by(attrgetter("line", "why")).most_common():
+        if why and top_reasons[name] is None:
+            top_reasons[name] = why
+    table["top_reason"] = pd.Series(top_reasons, dtype=object)
     counted: Frame = rows.data.convert(CountTable(table))
     return counted
 
@@ -134,7 +144,9 @@ def diff(
     >>> import mailverdict as mv
     >>> def audit(*cells):
     ...     return mv.verify(pd.DataFrame({"email": cells}), "email", validation_type="regex")
-    >>> mv.diff(audit("a@x.example", "b@x.example"), audit("a@x.example", "c@x.example"), "email")["change"].to_dict()
+    >>> old = audit("a@x.example", "b@x.example")
+    >>> new = audit("a@x.example", "c@x.example")
+    >>> mv.diff(old, new, "email")["change"].to_dict()
     {'b@x.example': 'removed', 'c@x.example': 'added'}
     """
     rows = Results(new, column, prefix)
@@ -169,23 +181,29 @@ def by_address(rows: Results) -> pd.DataFrame:
 
 def render_counts(counts: Counts, validation_type: ValidationType) -> str:
     """A few lines for a terminal."""
-    buckets = counts.buckets
-    largest = max(1, *buckets.values())
-    lines = [f"  {'':<{LONGEST_NAME}} {'rows':>11}  {'of all':>6}"]
-    for name, count in buckets.items():
-        if count or name in set(Verdict):
-            share = count / max(counts.rows, 1)
-            bar = BAR * round(LONGEST_BAR * count / largest)
-            line = f"  {LABELS[name]:<{LONGEST_NAME}} {count:>11,}  {share:>6.1%}  {bar}"
-            lines.append(line.rstrip())
+    width = LONGEST_NAME
+    if SEVERAL_ADDRESSES in counts.lines:
+        width = len(LABELS[SEVERAL_ADDRESSES])
+    largest = max(1, *counts.lines.values())
+    lines = [f"  {'':<{width}} {'rows':>11}  {'of all':>6}"]
+    for name, count in counts.lines.items():
+        if not count and name not in set(Verdict):
+            continue
+        share = count / max(counts.rows, 1)
+        bar = BAR * round(LONGEST_BAR * count / largest)
+        line = f"  {LABELS[name]:<{width}} {count:>11,}  {share:>6.1%}  {bar}"
+        lines.append(line.rstrip())
     reasons = counts.by(attrgetter("reason"))
     if reasons:
         lines += ["", "rows that are not valid, by reason:"]
         for reason, count in reasons.most_common(TOP_REASONS):
             lines.append(f"  {reason_label(reason):<{LONGEST_LABEL}}  {count:>11,}")
-        if len(reasons) > TOP_REASONS:
-            lines.append(f"  and {count_of(len(reasons) - TOP_REASONS, 'more reason')}")
-    flags = [f"{reason_label(flag)} {count:,}" for flag, count in counts.flags.items() if count]
+    if len(reasons) > TOP_REASONS:
+        lines.append(f"  and {count_of(len(reasons) - TOP_REASONS, 'more reason')}")
+    flags = []
+    for flag, count in counts.flags.items():
+        if count:
+            flags.append(f"{reason_label(flag)} {count:,}")
     if flags:
         lines.append(f"rows by flag: {', '.join(flags)}")
     if counts.suggestions:

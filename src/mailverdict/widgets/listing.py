@@ -79,7 +79,7 @@ WORDS = (None, *DECISIONS, WAITING)  # what is decided about a row, by code
 # What rows are found by besides their domain: the values of a kind of rows, and the order in which they are shown if
 # that is not by number.
 FACET_VALUES: Mapping[str, tuple[Callable[[Alike], Collection[str]], Sequence[str]]] = {
-    "verdict": (lambda kind: (kind.bucket,), BUCKETS),
+    "verdict": (lambda kind: (kind.line,), (*BUCKETS, SEVERAL_ADDRESSES)),
     "action": (lambda kind: (str(kind.action),), ACTIONS),
     "reason": (lambda kind: (found[1],) if (found := reason_of(kind)) else (), ()),
     "repaired": (lambda kind: kind.change.split(";") if kind.change else (), tuple(REPAIR_LABELS)),

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..files.compression import COMPRESSIONS
 from ..files.readers import KINDS as FILE_KINDS
-from ..frames.results import BUCKETS, WAITING
+from ..frames.results import WAITING
 from ..model.arrow import to_bools
 from ..model.words import (
     ACTIONS,
@@ -776,7 +776,7 @@ def forecast_text(state: AuditState, result: Result) -> str:
 
 def picture(listing: Listing) -> list[dict[str, Any]]:
     """The verdicts as parts of a bar; each filters the table."""
-    counts, rows = listing.counts.buckets, max(len(listing.rows), 1)
+    counts, rows = listing.counts.lines, max(len(listing.rows), 1)
     labels = verdict_labels(listing)
     return [
         {
@@ -787,7 +787,7 @@ def picture(listing: Listing) -> list[dict[str, Any]]:
             "share": counts[name] / rows,
             "on": name in listing.chosen["verdict"],
         }
-        for name in BUCKETS
+        for name in counts
         if counts[name]
     ]
 

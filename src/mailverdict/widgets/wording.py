@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ResolverError, TransportError
 from ..frames.policy import Policy
-from ..model.words import ValidationType, Verdict, count_of, percent, reason_label
+from ..model.words import (
+    SEVERAL_ADDRESSES,
+    ValidationType,
+    Verdict,
+    count_of,
+    percent,
+    reason_label,
+)
 from ..reports.counts import Counts
 from ..reports.facts import most_common
 from ..reports.wording import decisive_word, meaning_of_actions
@@ -77,6 +84,7 @@ DECISION_LABELS = {
 VERDICT_LABELS = {
     **{name: LABELS[name] for name in (*map(str, Verdict), "error", "missing")},
     "pending": "Not checked",
+    SEVERAL_ADDRESSES: LABELS[SEVERAL_ADDRESSES],
 }
 # The same for all rows of a result: those that are removed anyway are never checked.
 PENDING_LABELS = {True: "Not checked yet", False: "Removed unchecked"}
