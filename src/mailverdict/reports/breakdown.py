@@ -172,7 +172,9 @@ def breakdown(
     """
     check_arguments(what, top, bounces)
     rows = read_decided(out, column, prefix)
-    columns = [] if by is None else check_by(by)
+    columns: list[Hashable] = []
+    if by is not None:
+        columns = check_by(by)
     bounced = None
     if what == "bounced":
         bounced = bounced_mailboxes(bounces)
@@ -197,7 +199,9 @@ def check_arguments(what: str, top: int | None, bounces: Any) -> None:
 
 def check_by(by: Any) -> list[Hashable]:
     """The columns to count by: one, or two that are crossed."""
-    columns = by if isinstance(by, list) else [by]
+    columns = [by]
+    if isinstance(by, list):
+        columns = by
     shown = f"by={by!r:.200}"
     if not all(isinstance(name, Hashable) for name in columns):
         raise SettingsError(f"{shown}: give the name of a column, or a list of two names")
@@ -289,10 +293,9 @@ def group_order(groups: Groups, what: str) -> list[int]:
     """The order of the groups: the most bad people above the average, then size, then name."""
     people = people_in(groups.counts)
     above = bad_above_average(groups, what)
-    names = [str(label) for label in groups.labels]
-    return sorted(
-        range(len(names)), key=lambda group: (-above[group], -people[group], names[group])
-    )
+    names = np.array([str(label) for label in groups.labels], np.str_)
+    order: list[int] = np.lexsort((names, -people, -above)).tolist()
+    return order
 
 
 def bad_above_average(groups: Groups, what: str) -> Any:
@@ -368,31 +371,20 @@ class RankTable(CountTable):
     def of(cls, findings: Sequence[ColumnFinding], counts: ListCounts, what: str) -> RankTable:
         """The table of what was found."""
         lines = []
+        names = []
         notes = []
         for finding in findings:
-            groups = 0
+            line = {name: getattr(finding, name, None) for name in RANK_COLUMNS}
+            line["groups"] = 0
             if finding.groups is not None:
-                groups = len(finding.groups.labels)
-            lines.append(
-                (
-                    finding.says,
-                    groups,
-                    finding.people,
-                    finding.strength,
-                    finding.chance,
-                    finding.adjusted,
-                    finding.worst,
-                    finding.best,
-                )
-            )
+                line["groups"] = len(finding.groups.labels)
+            lines.append(line)
+            names.append(label_text(finding.name))
             if finding.note:
                 notes.append(finding.note)
-        columns = {}
-        for place, (name, kind) in enumerate(RANK_COLUMNS.items()):
-            columns[name] = pd.Series([line[place] for line in lines], dtype=kind)
-        names = [label_text(finding.name) for finding in findings]
         index = pd.Index(names, dtype=object, name="column")
-        table = cls(pd.DataFrame(columns).set_index(index))
+        columns = pd.DataFrame(lines, index, list(RANK_COLUMNS), dtype=object)
+        table = cls(columns.astype(RANK_COLUMNS))
         table.attrs["breakdown"] = facts_of_list(counts, what, notes)
         return table
 
@@ -508,30 +500,32 @@ def notes_of(table: pd.DataFrame) -> list[str]:
 
 
 def group_label(label: Any) -> str:
-    """A group as text; of two columns that are crossed both."""
+    """A group as text for a terminal; of two columns that are crossed both."""
+    text = str(label)
     if isinstance(label, tuple):
-        return " / ".join(map(str, label))
-    return str(label)
+        text = " / ".join(map(str, label))
+    return printable_text(text, LONGEST_LABEL)
 
 
 def render_groups(table: pd.DataFrame) -> str:
     """The groups for a terminal; below an operator stands why few of its answers are clear."""
     what = table.attrs["breakdown"]["what"]
     shown = table.head(SHOWN_GROUPS)
-    rows = shown.to_dict("records")
-    heads = ["rows", "people", WHAT[what], *HEADS]
+    heads = [group_label(tuple(table.index.names)), "rows", "people", WHAT[what], *HEADS]
     if CLEAR_SHARE in shown:
         heads.append(CLEAR)
-    cells = [heads, *(figures_of_group(row, what) for row in rows)]
-    labels = [group_label(label) for label in (tuple(table.index.names), *shown.index)]
-    labels = [printable_text(label, LONGEST_LABEL) for label in labels]
-    notes = [None, *(row.get("note") for row in rows)]
-    longest = max(map(len, labels))
+    cells = [heads]
+    notes = [None]
+    for label, row in zip(shown.index, shown.to_dict("records"), strict=True):
+        cells.append([group_label(label), *figures_of_group(row, what)])
+        notes.append(row.get("note"))
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = [headline(table)]
-    for label, texts, note in zip(labels, cells, notes, strict=True):
-        padded = [text.rjust(width) for text, width in zip(texts, widths, strict=True)]
-        lines.append("  ".join([label.ljust(longest), *padded]).rstrip())
+    for (label, *figures), note in zip(cells, notes, strict=True):
+        line = label.ljust(widths[0])
+        for figure, width in zip(figures, widths[1:], strict=True):
+            line += f"  {figure:>{width}}"
+        lines.append(line.rstrip())
         if note:
             lines.append(f"  {printable_text(note, LONGEST_LINE)}")
     return "\n".join([*lines, *more_groups(table), *notes_of(table)])
@@ -552,21 +546,27 @@ def figures_of_group(row: Mapping[Any, Any], what: str) -> list[str]:
     if people:
         low = 100 * row[f"{what}_low"]
         high = row[f"{what}_high"]
-        others = row["elsewhere"]
-        above = round(row["above"])
+        others = ""
+        if not pd.isna(row["elsewhere"]):
+            others = f"{row['elsewhere']:.1%}"
+        above = "0"
+        if round(row["above"]):
+            above = f"{row['above']:+,.0f}"
         figures += [
             percent(row[what], people),
             f"{low:.1f} to {high:.1%}",
-            "" if pd.isna(others) else f"{others:.1%}",
+            others,
             percent(row["unknown"], people),
             percent(row["sendable"], people),
-            f"{above:+,}" if above else "0",
+            above,
         ]
     else:
         figures += [""] * (1 + len(HEADS))
     if CLEAR_SHARE in row:
-        is_known = not pd.isna(row["addresses"])
-        figures.append(f"{row['clear']:,} of {row['addresses']:,}" if is_known else "")
+        clear = ""
+        if not pd.isna(row["addresses"]):
+            clear = f"{row['clear']:,} of {row['addresses']:,}"
+        figures.append(clear)
     return figures
 
 
@@ -582,18 +582,18 @@ def html_groups(table: pd.DataFrame) -> str:
     parts += [f"<th>{escaped(head[:LONGEST_CELL])}</th>" for head in heads]
     parts.append("</tr></thead><tbody>")
     for label, row in zip(shown.index, shown.to_dict("records"), strict=True):
-        labels = label if isinstance(label, tuple) else (label,)
-        picture = interval_bar(
-            row[f"{what}_share"],
-            row[f"{what}_low"],
-            row[f"{what}_high"],
-            row["elsewhere"],
-            largest,
-        )
+        labels = (label,)
+        if isinstance(label, tuple):
+            labels = label
+        share = row[f"{what}_share"]
+        low = row[f"{what}_low"]
+        high = row[f"{what}_high"]
+        picture = interval_bar(share, low, high, row["elsewhere"], largest)
         figures = [f'<td class="mv-number">{text}</td>' for text in figures_of_group(row, what)]
         figures.insert(3, f"<td>{picture}</td>")  # behind the share
         parts.append("<tr>")
-        parts += [f"<td>{escaped(str(text)[:LONGEST_CELL])}</td>" for text in labels]
+        for text in labels:
+            parts.append(f"<td>{escaped(str(text)[:LONGEST_CELL])}</td>")
         parts += figures
         if CLEAR_SHARE in shown:
             parts.append(f"<td>{escaped(row['note'] or '')}</td>")

@@ -37,22 +37,24 @@ from .counts import count_by_code, first_rows, keys_of
 ANSWERS = ("dead", "catch_all", "live", "deferred", "refused", "no_answer")
 DEFERRED = pa.array([str(Reason.GREYLISTED)])
 REFUSED = pa.array([str(Reason.PROTECTED), str(Reason.SENDER_BLOCKED)])
-COLUMNS = (
-    "addresses",
-    "clear",
-    "share",
-    "catch_all",
-    "deferred",
-    "refused",
-    "no_answer",
-    "dead",
-    "note",
-)
-KINDS: dict[str, Any] = {**dict.fromkeys(COLUMNS, "int64"), "share": "float64", "note": object}
+KINDS: dict[str, Any] = {
+    "addresses": "int64",
+    "clear": "int64",
+    "share": "float64",
+    "catch_all": "int64",
+    "deferred": "int64",
+    "refused": "int64",
+    "no_answer": "int64",
+    "dead": "int64",
+    "note": object,
+}
+COLUMNS = tuple(KINDS)
 LITTLE = 0.5  # share of clear answers below which a sentence says why
 CAUSES = {
     "catch_all": "accept every address, so an accepted one proves little",
-    "deferred": "are to be verified again later: the mail server defers clients that it does not know",
+    "deferred": (
+        "are to be verified again later: the mail server defers clients that it does not know"
+    ),
     "refused": "are not answered to this computer: verify them from another one",
     "no_answer": "got no usable answer",
 }
@@ -92,11 +94,8 @@ class OperatorCounts:
         names = sorted(sizes, key=lambda name: (-sizes[name], name))[:top]
         known = known_operators()
         lines = [operator_line(self.by_name[name], known.get(name, ())) for name in names]
-        columns = {}
-        for place, (column, kind) in enumerate(KINDS.items()):
-            columns[column] = pd.Series([line[place] for line in lines], dtype=kind)
         index = pd.Index(names, dtype=object, name="operator")
-        return pd.DataFrame(columns).set_index(index)
+        return pd.DataFrame(lines, index, list(COLUMNS), dtype=object).astype(KINDS)
 
 
 def operators_of(rows: Results) -> pa.StringArray:
@@ -125,29 +124,24 @@ def answers_of(rows: Results) -> pa.Int32Array:
         "no_answer": is_unknown,
     }
     codes = np.full(len(rows), len(ANSWERS), np.int32)
-    for code, answer in reversed([*enumerate(ANSWERS)]):
-        codes[to_bools(holds[answer].fill_null(False))] = code
+    for answer in reversed(ANSWERS):
+        is_answer = to_bools(holds[answer].fill_null(False))
+        codes[is_answer] = ANSWERS.index(answer)
     return pa.array(codes)
 
 
-def operator_line(counts: npt.NDArray[np.int64], known: tuple[Operator, ...]) -> tuple[object, ...]:
-    """The cells of an operator by `COLUMNS`; `known` are its rows of the packaged table."""
+def operator_line(counts: npt.NDArray[np.int64], known: tuple[Operator, ...]) -> dict[str, object]:
+    """The cells of an operator, by `COLUMNS`; `known` are its rows of the packaged table."""
     answers = dict(zip(ANSWERS, counts.tolist(), strict=False))
     addresses = int(counts.sum())
     clear = answers["live"] + answers["dead"]
-    share = clear / addresses if addresses else float("nan")
-    note = why_little(answers, addresses, known) if share < LITTLE else None
-    return (
-        addresses,
-        clear,
-        share,
-        answers["catch_all"],
-        answers["deferred"],
-        answers["refused"],
-        answers["no_answer"],
-        answers["dead"],
-        note,
-    )
+    share = float("nan")
+    if addresses:
+        share = clear / addresses
+    note = None
+    if share < LITTLE:
+        note = why_little(answers, addresses, known)
+    return {**answers, "addresses": addresses, "clear": clear, "share": share, "note": note}
 
 
 def why_little(

@@ -2,9 +2,9 @@
 
 Both are joined by address; what became of mails then says whose claim was right::
 
-    address            a        b        why_a          why_b       mail arrived
-    ada@firm.com       valid    valid                                            they agree
-    bo@firm.com        valid    invalid                 no_mailbox  no           they contradict, and b was right
+    address       a      b        why_a  why_b       mail arrived
+    ada@firm.com  valid  valid                                     they agree
+    bo@firm.com   valid  invalid         no_mailbox  no            they contradict, b was right
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ class Comparison:
     --------
     >>> import pandas as pd
     >>> import mailverdict as mv
-    >>> a = mv.verify(pd.DataFrame({"email": ["ada@firm.example"]}), "email", validation_type="regex")
+    >>> df = pd.DataFrame({"email": ["ada@firm.example"]})
+    >>> a = mv.verify(df, "email", validation_type="regex")
     >>> mv.compare(a, a).both
     1
     """
@@ -89,9 +90,8 @@ class Comparison:
 
     def _sentences(self) -> list[str]:
         """The figures in words."""
-        only = (
-            f"{self.only_a:,} only from {self.names[0]}, {self.only_b:,} only from {self.names[1]}"
-        )
+        a, b = self.names
+        only = f"{self.only_a:,} only from {a}, {self.only_b:,} only from {b}"
         if not self.both:
             return [f"no address is in both; {only}"]
         same, judged = self._same
@@ -117,17 +117,14 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """The same for notebooks; every text is escaped."""
-        parts = [f"<p>{html.escape(sentence)}</p>" for sentence in self._sentences()]
-        parts += self._html_table(
-            f"rows: {self.names[0]}, columns: {self.names[1]}", self.agreement
-        )
+        tables = {f"rows: {self.names[0]}, columns: {self.names[1]}": self.agreement}
         if self.right is not None:
-            parts += self._html_table("who was right", self.right)
+            tables["who was right"] = self.right
+        parts = [f"<p>{html.escape(sentence)}</p>" for sentence in self._sentences()]
+        for head, table in tables.items():
+            parts.append(f"<p><b>{html.escape(head)}</b></p>")
+            parts.append(CountTable(table)._repr_html_())
         return notebook("".join(parts))
-
-    @staticmethod
-    def _html_table(head: str, table: pd.DataFrame) -> list[str]:
-        return [f"<p><b>{html.escape(head)}</b></p>", CountTable(table)._repr_html_()]
 
 
 def compare(
@@ -184,9 +181,9 @@ def compare(
     --------
     >>> import pandas as pd
     >>> import mailverdict as mv
-    >>> theirs = mv.read_verdicts(
-    ...     pd.DataFrame({"email": ["ada@firm.example", "bo@firm.example"], "ZB Status": ["valid", "invalid"]})
-    ... )
+    >>> emails = ["ada@firm.example", "bo@firm.example"]
+    >>> export = pd.DataFrame({"email": emails, "ZB Status": ["valid", "invalid"]})
+    >>> theirs = mv.read_verdicts(export)
     >>> ours = mv.verify(theirs[["email"]], "email", validation_type="regex")
     >>> found = mv.compare(ours, theirs)
     >>> found

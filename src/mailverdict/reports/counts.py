@@ -38,9 +38,8 @@ from ..table.cells import strip_texts
 
 TOP_DECIDED = 20  # addresses that are shown
 LONGEST_TYPED = 80  # characters of a mistyped address that are shown
-NO_DOMAINS = pa.schema(
-    [("domain", pa.string()), *((name, pa.int64()) for name in BUCKETS)]
-).empty_table()
+DOMAIN_COLUMNS = dict.fromkeys(BUCKETS, pa.int64())
+NO_DOMAINS = pa.schema({"domain": pa.string(), **DOMAIN_COLUMNS}).empty_table()
 MAX_TABLES = 8  # tables of domains that are kept before they are added up
 
 
@@ -102,13 +101,10 @@ class Counts:
         """Keep the first rows about which a person decided, with what was typed there."""
         decided = np.flatnonzero(to_bools(rows.decision.is_valid()))
         first = pa.array(decided[: TOP_DECIDED - len(self.decided)])
-        lines = zip(
-            rows.texts.take(first).fill_null("").to_pylist(),
-            rows["decision"].take(first).fill_null("").to_pylist(),
-            rows["decided_address"].take(first).fill_null("").to_pylist(),
-            strict=True,
-        )
-        self.decided += lines
+        columns = []
+        for column in (rows.texts, rows["decision"], rows["decided_address"]):
+            columns.append(column.take(first).fill_null("").to_pylist())
+        self.decided += zip(*columns, strict=True)
 
     def by(self, key: Callable[[Alike], Any]) -> Counter[Any]:
         """Rows by what `key` gives; those for which it is None are left out."""
@@ -368,12 +364,12 @@ def repaired_rows(rows: Results) -> dict[str, pa.Array]:
 def checked_days(rows: Results) -> tuple[date, date] | None:
     """The first and the last day of the checks, in UTC; a file may hold times as texts."""
     try:
-        first, last = (each.as_py() for each in pc.min_max(rows["checked_at"]).values())
+        span = pc.min_max(rows["checked_at"]).as_py()
     except InputError:  # a column of the user
         return None
-    if first is None:
+    if span["min"] is None:
         return None
-    return first.date(), last.date()
+    return span["min"].date(), span["max"].date()
 
 
 def validation_types(rows: Results) -> list[str]:

@@ -132,7 +132,8 @@ def by_operator(
     >>> warnings.simplefilter("ignore", FutureWarning)
     >>> df = pd.DataFrame({"email": ["ada@gmail.com", "nobody@gmail.com", "ada@yahoo.com"]})
     >>> with mv.sandbox.World() as world:
-    ...     out = mv.verify(df, "email", validation_type="smtp", backend=world.backend, columns="all")
+    ...     ask = {"validation_type": "smtp", "backend": world.backend}
+    ...     out = mv.verify(df, "email", columns="all", **ask)
     >>> mv.by_operator(out, "email")[["addresses", "clear", "share", "catch_all", "dead"]]
                      addresses  clear  share  catch_all  dead
     operator

@@ -153,7 +153,8 @@ def explain(
     --------
     >>> import mailverdict as mv
     >>> with mv.sandbox.World() as world:
-    ...     mv.explain("ada@gmial.com", validation_type="mx", backend=world.backend).verification.result
+    ...     explanation = mv.explain("ada@gmial.com", validation_type="mx", backend=world.backend)
+    >>> explanation.verification.result
     'invalid'
     """
     address = parse_email(email)
@@ -205,8 +206,10 @@ def cached_lines(resolver: Resolver, name: str, *types: RecordType) -> list[str]
 
 def answer_text(answer: DnsAnswer) -> str:
     """The records of an answer, else what failed, else NXDOMAIN or NODATA."""
-    exchanges = [f"{each.preference} {each.host or '.'}" for each in answer.exchanges]
-    records = ", ".join([*exchanges, *answer.texts])
+    texts = []
+    for exchange in answer.exchanges:
+        texts.append(f"{exchange.preference} {exchange.host or '.'}")
+    records = ", ".join([*texts, *answer.texts])
     if records and answer.message:
         return f"{records} ({answer.message})"
     return records or answer.message or answer.outcome.upper()
@@ -300,8 +303,9 @@ def mailbox_step(seen: MailboxEvidence, transcript: Transcript) -> CheckStep:
 
 def rule_text(name: str) -> str:
     """A rule with its table; one that is in no table is about a whole session."""
-    from ..checks.smtp.classify.classification import CLASSIFICATIONS  # noqa: PLC0415 - only this step needs it
-    from ..checks.smtp.classify.rules import RULES  # noqa: PLC0415 - takes long to import
+    # Only this step needs them, and the rules take long to import.
+    from ..checks.smtp.classify.classification import CLASSIFICATIONS  # noqa: PLC0415
+    from ..checks.smtp.classify.rules import RULES  # noqa: PLC0415
 
     first_name = name.partition("+")[0]
     for rule in RULES:

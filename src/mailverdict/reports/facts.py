@@ -40,10 +40,7 @@ TOP_CONTRADICTED = 20
 AUDIENCES = ("analyst", "manager")
 # When verifying again is likely to help, by reason.
 RETRY_WHEN: dict[str, str] = {
-    **{
-        Reason(reason): f"after {math.ceil(seconds / 60)} min"
-        for reason, seconds in ASK_AGAIN.items()
-    },
+    **{reason: f"after {math.ceil(seconds / 60)} min" for reason, seconds in ASK_AGAIN.items()},
     Reason.TIMEOUT: "after an hour",
     Reason.CONNECTION_DROPPED: "after an hour",
     NO_ANSWER: "after an hour",
@@ -138,7 +135,9 @@ class ReportFacts:
         for change, count in self.counts.by(attrgetter("change")).items():
             for name in change.split(";"):
                 repairs[name] += count
-        lines = [(name, EXAMPLES.get(name, ""), count) for name, count in most_common(repairs)]
+        lines = []
+        for name, count in most_common(repairs):
+            lines.append((name, EXAMPLES.get(name, ""), count))
         return CleaningFacts(self.counts.cleaned, rescued, sendable, lines)
 
     @cached_property
@@ -261,7 +260,13 @@ def gather_trend(out: Results, earlier: Results, policy: Policy) -> TrendFacts:
 
 def gather_outcomes(out: Results, policy: Policy, bounces: Any) -> OutcomeFacts:
     """Counts and the first contradicted rows."""
-    from .outcomes import CONTRADICTIONS, actions_of, count_outcomes, match_outcomes  # noqa: PLC0415 - few need it
+    # Few reports need them.
+    from .outcomes import (  # noqa: PLC0415
+        CONTRADICTIONS,
+        actions_of,
+        count_outcomes,
+        match_outcomes,
+    )
 
     matched = match_outcomes(out, bounces)
     rows = np.flatnonzero(matched.is_contradicted)

@@ -87,10 +87,14 @@ class HostAudit:
         if others == {None}:
             head = f"not established whether mail servers accept {host}"
         else:
-            verb = "are likely to refuse" if False in others else "should accept"
+            verb = "should accept"
+            if False in others:
+                verb = "are likely to refuse"
             head = f"mail servers {verb} {host}"
-        lines = [f"  {f.name:<8} {MARK[f.ok]}: {f.seen}" for f in self.findings]
-        return "\n".join(map(escape_controls, [head, *lines]))
+        lines = [head]
+        for finding in self.findings:
+            lines.append(f"  {finding.name:<8} {MARK[finding.ok]}: {finding.seen}")
+        return "\n".join(map(escape_controls, lines))
 
     def __repr__(self) -> str:
         """The same as `str`."""
@@ -98,14 +102,15 @@ class HostAudit:
 
     def _repr_html_(self) -> str:
         """A table for a notebook; every text is escaped."""
-        rows = "".join(
-            f'<tr><th scope="row">{NAMES.get(f.name, html.escape(f.name))}</th>'
-            f"<td>{badge(BADGE[f.ok], MARK[f.ok])}</td><td>{html.escape(f.seen)}</td></tr>"
-            for f in self.findings
-        )
-        return notebook(
-            f"<p><b>{html.escape(str(self).splitlines()[0])}</b></p><table>{rows}</table>"
-        )
+        head = html.escape(str(self).splitlines()[0])
+        parts = [f"<p><b>{head}</b></p><table>"]
+        for finding in self.findings:
+            name = html.escape(NAMES.get(finding.name, finding.name))
+            mark = badge(BADGE[finding.ok], MARK[finding.ok])
+            parts.append(f'<tr><th scope="row">{name}</th><td>{mark}</td>')
+            parts.append(f"<td>{html.escape(finding.seen)}</td></tr>")
+        parts.append("</table>")
+        return notebook("".join(parts))
 
 
 # Large providers that reply to any client on port 25 (seen 2026-08); only EHLO and QUIT are sent.
@@ -179,7 +184,8 @@ async def probe_port(
     seen = "; ".join(greeting.seen for greeting in tries)
     if not any(greeting.answered is False for greeting in tries):
         return Finding("port_25", False, f"there was no mail server to connect to: {seen}"), None
-    advice = "outgoing mail ports are closed on this network; ask its operator, or use a service as backend"
+    advice = "outgoing mail ports are closed on this network; "
+    advice += "ask its operator, or use a service as backend"
     return Finding("port_25", False, f"no connection to port {port} ({seen}): {advice}"), None
 
 
@@ -236,7 +242,8 @@ async def check_reverse_dns(
 ) -> list[Finding]:
     """The PTR record of our address, its confirmation, and the HELO name against it."""
     if address is None:
-        unknown = "no server reported our address; give it (address=, or --address) to check its PTR record"
+        unknown = "no server reported our address; "
+        unknown += "give it (address=, or --address) to check its PTR record"
         return [Finding("ptr", None, unknown), Finding("helo", None, "needs our own address")]
     resolver = backend.domains.resolver
     names = await pointer_names(backend, address)

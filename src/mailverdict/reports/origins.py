@@ -3,11 +3,11 @@
 `ListCounts` counts the people of a list by all its columns, in pieces that add up; `rank` makes a
 `ColumnFinding` of each column::
 
-    column        says                   worst
-    lead_source   differs                lead source “Trade fair”: 31.0% invalid of 412, elsewhere 6.0%
-    campaign      the same as lead source
-    country       nothing
-    contact_id    left out: nearly every row has a value of its own
+    column       says                     worst
+    lead_source  differs                  lead source “Trade fair”: 31.0% invalid of 412, ...
+    campaign     the same as lead source
+    country      nothing
+    contact_id   left out: nearly every row has a value of its own
 """
 
 from __future__ import annotations

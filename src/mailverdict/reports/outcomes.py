@@ -2,8 +2,9 @@
 
 `match_outcomes` joins rows and reports by the mailbox of their addresses::
 
-    row: Ada.L@gmail.com, valid      report: adal@gmail.com, hard       the same mailbox: valid, and has a hard bounce
-    row: bo@firm.com, invalid        report: bo@firm.com, delivered     invalid, and mail has arrived
+    row                      report
+    Ada.L@gmail.com, valid   adal@gmail.com, hard     the same mailbox: the verdict was wrong
+    bo@firm.com, invalid     bo@firm.com, delivered   mail has arrived: the verdict was wrong
 
 What several reports say of one mailbox is all counted; the one that matters most (`SHOWN_ORDER`) is
 shown beside the row.
@@ -118,10 +119,12 @@ def outcomes(
     >>> import mailverdict as mv
     >>> df = pd.DataFrame({"email": ["ada@firm.example", "bo@firm.example", "cy@firm"]})
     >>> out = mv.verify(df, "email", validation_type="regex")
-    >>> report = {"address": ["bo@firm.example"], "outcome": ["hard"], "reply": ["550 5.1.1 User unknown"]}
+    >>> reply = "550 5.1.1 User unknown"
+    >>> report = {"address": ["bo@firm.example"], "outcome": ["hard"], "reply": [reply]}
     >>> columns = {"address": "address", "outcome": "outcome", "diagnostic": "reply"}
     >>> bounces = mv.read_bounces(pd.DataFrame(report), columns=columns)
-    >>> mv.outcomes(out, "email", bounces).loc["verdict", ["mailed", "hard", "rate", "low", "high"]].round(2)
+    >>> figures = ["mailed", "hard", "rate", "low", "high"]
+    >>> mv.outcomes(out, "email", bounces).loc["verdict", figures].round(2)
              mailed  hard  rate   low  high
     value
     valid         2     1   0.5  0.09  0.91
@@ -186,17 +189,21 @@ def contradicted(
     names = name_columns(verified.data, verified.prefix, CONTRADICTION_COLUMNS)
     matched = match_outcomes(verified, bounces, mailed=mailed)
     rows = np.flatnonzero(matched.is_contradicted)
-    reports = [matched.shown[key] for key in matched.keys[rows]]
-    words = [CONTRADICTIONS[verdict] for verdict in matched.verdict[rows]]
-    columns = {
-        "outcome": pa.array([report["outcome"] for report in reports], pa.string()),
-        "outcome_at": pa.array([report["at"] for report in reports], pa.timestamp("us", "UTC")),
-        "outcome_diagnostic": pa.array([report["diagnostic"] for report in reports], pa.string()),
-        "contradiction": pa.array(words, pa.string()),
-    }
+    lines = []
+    for key, verdict in zip(matched.keys[rows], matched.verdict[rows], strict=True):
+        report = matched.shown[key]
+        lines.append(
+            {
+                "outcome": report["outcome"],
+                "outcome_at": report["at"],
+                "outcome_diagnostic": report["diagnostic"],
+                "contradiction": CONTRADICTIONS[verdict],
+            }
+        )
+    table = pa.Table.from_pylist(lines, CONTRADICTION_SCHEMA)
     none = np.empty(0, np.int64)
     contradicted_rows = verified.data.repeat(rows, none, [])
-    marked: Frame = contradicted_rows.attach(pa.table(columns), names, CONTRADICTION_COLUMNS, {})
+    marked: Frame = contradicted_rows.attach(table, names, CONTRADICTION_COLUMNS, {})
     return marked
 
 
@@ -204,7 +211,8 @@ def warn_of_others(matched: OutcomeRows, column: Hashable) -> None:
     """Warn if no report is about a mailed row."""
     if matched.unmatched and not matched.matched:
         warn_user(
-            f"none of the {matched.unmatched:,} addresses with a report is among the mailed rows of {column!r}"
+            f"none of the {matched.unmatched:,} addresses with a report "
+            f"is among the mailed rows of {column!r}"
         )
 
 
@@ -213,6 +221,14 @@ def require_bounces(bounces: Any) -> None:
         raise SettingsError("give bounces=, what read_bounces returned or a path that it reads")
 
 
+CONTRADICTION_SCHEMA = pa.schema(
+    [
+        ("outcome", pa.string()),
+        ("outcome_at", pa.timestamp("us", "UTC")),
+        ("outcome_diagnostic", pa.string()),
+        ("contradiction", pa.string()),
+    ]
+)
 CONTRADICTIONS = {
     "valid": "valid, but the mailbox or domain is missing",
     "invalid": "invalid, but mail was delivered",

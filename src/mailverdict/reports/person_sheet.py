@@ -2,8 +2,8 @@
 
 Of a row with forty columns a sheet for people has
 
-    Record ID  First Name  Address        Verdict  Why                            What to do               Suggestion
-    103        Cy          cy@gmial.com   Valid    no problem found               Look at it: did you ...  cy@gmail.com
+    Record ID  First Name  Address       Verdict  Why               What to do         Suggestion
+    103        Cy          cy@gmial.com  Valid    no problem found  Look at it: did …  cy@gmail.com
 
 `Address` is the repaired one: who mails from a sheet must not mail the cell as it was written.
 """
@@ -54,11 +54,12 @@ class PersonSheet:
         for label in self.identity:
             columns[str(label)] = to_plain(to_array(rows.data.cells(label)))
         columns["Address"] = strip_texts(rows.addresses)
-        columns["Verdict"] = pa.array([LABELS[bucket] for bucket in buckets], pa.string())
-        columns["Why"] = pa.array(map(describe_verdict, buckets, whys), pa.string())
-        columns["What to do"] = pa.array(
-            map(describe_action, buckets, actions, action_whys), pa.string()
-        )
+        verdicts = [LABELS[bucket] for bucket in buckets]
+        reasons = map(describe_verdict, buckets, whys)
+        to_do = map(describe_action, buckets, actions, action_whys)
+        columns["Verdict"] = pa.array(verdicts, pa.string())
+        columns["Why"] = pa.array(reasons, pa.string())
+        columns["What to do"] = pa.array(to_do, pa.string())
         columns["Suggestion"] = one_array(rows["suggestion"])
         return pa.table(columns)
 
@@ -119,5 +120,6 @@ def describe_action(bucket: str, action: str | None, why: str | None) -> str:
     if action is None:
         return ""
     to_do = TO_DO.get(action, action)
-    is_said = not why or why == MEANING.get(bucket) or why.startswith(f"{bucket}: ")
-    return to_do if is_said else f"{to_do}: {why}"
+    if not why or why == MEANING.get(bucket) or why.startswith(f"{bucket}: "):
+        return to_do
+    return f"{to_do}: {why}"

@@ -26,7 +26,7 @@ from ..table.columns import label_of
 from ..table.table import labels_of
 from .counts import Counts
 from .facts import AUDIENCES, ReportFacts, gather_outcomes, gather_trend
-from .origins import ListCounts
+from .origins import ListCounts, label_text
 from .page import render_page, render_section
 
 
@@ -48,13 +48,17 @@ class Report:
     --------
     >>> import mailverdict as mv
     >>> import pandas as pd
-    >>> out = mv.verify(pd.DataFrame({"email": ["ada@example.org", "nobody"]}), "email", validation_type="regex")
+    >>> df = pd.DataFrame({"email": ["ada@example.org", "nobody"]})
+    >>> out = mv.verify(df, "email", validation_type="regex")
     >>> mv.report(out, "email").to_html()[:15]
     '<!DOCTYPE html>'
     """
 
     def __init__(self, facts: ReportFacts, out: Any, column: Hashable, prefix: str | None) -> None:
-        self._facts, self._out, self._column, self._prefix = facts, out, column, prefix
+        self._facts = facts
+        self._out = out
+        self._column = column
+        self._prefix = prefix
         self._remarks: list[str] = []  # what the file that was saved last cannot hold
 
     def to_html(self) -> str:
@@ -93,9 +97,10 @@ class Report:
 
     def __repr__(self) -> str:
         """One line."""
-        facts = self._facts
-        share = percent(facts.counts.actions["send"], facts.counts.rows)
-        return f"<mailverdict.Report of {facts.column!r}: {share} of {count_of(facts.counts.rows, 'row')} can be mailed>"
+        counts = self._facts.counts
+        share = percent(counts.actions["send"], counts.rows)
+        rows = count_of(counts.rows, "row")
+        return f"<mailverdict.Report of {self._facts.column!r}: {share} of {rows} can be mailed>"
 
     def _repr_html_(self) -> str:
         """The page inline."""
@@ -141,17 +146,21 @@ def to_table(frame: Any) -> pa.Table:
     """A frame of any kind as an Arrow table, without the index."""
     if isinstance(frame, pd.DataFrame):
         return pa.Table.from_pandas(as_text_labels(frame), preserve_index=False)
-    return frame if isinstance(frame, pa.Table) else frame.to_arrow()
+    if isinstance(frame, pa.Table):
+        return frame
+    return frame.to_arrow()
 
 
 def as_text_labels(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with its column labels as text; a label that occurs twice gets its position."""
-    labels = ["/".join(map(str, c)) if isinstance(c, tuple) else str(c) for c in frame.columns]
-    out = frame.copy(deep=False)
-    out.columns = pd.Index(
-        [n if labels.count(n) == 1 else f"{n}.{i}" for i, n in enumerate(labels)]
-    )
-    return out
+    labels = [label_text(label) for label in frame.columns]
+    names = []
+    for place, label in enumerate(labels):
+        name = label
+        if labels.count(label) > 1:
+            name = f"{label}.{place}"
+        names.append(name)
+    return frame.set_axis(names, axis=1)
 
 
 WRITERS: dict[str, Callable[[Report, Path], None]] = {
@@ -230,19 +239,19 @@ def report(
     check_audience(audience)
     if path is not None:
         check_path(path)
-    elif (
-        isinstance(column, str | Path)
-        and Path(column).suffix in WRITERS
-        and column not in labels_of(out)
-    ):
-        raise SettingsError(
-            f"column={str(column)!r}: to save the report, give path={str(column)!r}"
-        )
+    elif is_path(column) and column not in labels_of(out):
+        name = str(column)
+        raise SettingsError(f"column={name!r}: to save the report, give path={name!r}")
     rows = read_decided(out, column, prefix)
-    before = None if earlier is None else read_earlier(earlier, rows.column, rows.prefix)
+    before = None
+    if earlier is not None:
+        before = read_earlier(earlier, rows.column, rows.prefix)
     counts = Counts(chosen)
     counts.add(rows)
-    origins = ListCounts(chosen, asked=() if by is None else [by])
+    asked = [by]
+    if by is None:
+        asked = []
+    origins = ListCounts(chosen, asked=asked)
     origins.add(rows)
     made = make_report(
         counts,
@@ -257,6 +266,11 @@ def report(
     if path is not None:
         made.save(path)
     return made
+
+
+def is_path(column: Any) -> bool:
+    """Whether what was given as a column looks like the path of a report."""
+    return isinstance(column, str | Path) and Path(column).suffix in WRITERS
 
 
 def check_audience(audience: str) -> str:
@@ -297,11 +311,10 @@ def make_report(
     )
     if rows is None:
         return Report(facts, None, column, None)
-    facts = replace(
-        facts,
-        outcomes=None if bounces is None else gather_outcomes(rows, facts.policy, bounces),
-        trend=None if earlier is None else gather_trend(rows, earlier, facts.policy),
-    )
+    if bounces is not None:
+        facts = replace(facts, outcomes=gather_outcomes(rows, facts.policy, bounces))
+    if earlier is not None:
+        facts = replace(facts, trend=gather_trend(rows, earlier, facts.policy))
     return Report(facts, rows.data.frame, column, rows.prefix)
 
 
@@ -331,13 +344,14 @@ def verified_pieces(
     Of the results those of the core that the file lacks are null.
     """
     first = str(label_of(column, prefix, ""))
-    needed = [
-        at
-        for at, name in enumerate(table.columns)
-        if name == column or name.startswith(first) or name in others
-    ]
-    names = [table.columns[at] for at in needed]
+    places = []
+    names = []
+    for place, name in enumerate(table.columns):
+        if name == column or name.startswith(first) or name in others:
+            places.append(place)
+            names.append(name)
     for piece in table.pieces(names):
-        found = pa.table([to_plain(piece.column(at)) for at in needed], names=names)
+        cells = [to_plain(piece.column(place)) for place in places]
         # The metadata has what verify noted.
-        yield with_core(found.replace_schema_metadata(piece.schema.metadata), column, prefix)
+        verified = pa.table(cells, names=names, metadata=piece.schema.metadata)
+        yield with_core(verified, column, prefix)

@@ -32,7 +32,9 @@ class CountTable(pd.DataFrame):
         parts.append("</tr></thead><tbody>")
         first = self.head(MOST_ROWS)
         for labels, values in zip(first.index, first.itertuples(index=False), strict=True):
-            labels_of_row = labels if isinstance(labels, tuple) else (labels,)
+            labels_of_row = (labels,)
+            if isinstance(labels, tuple):
+                labels_of_row = labels
             parts.append("<tr>")
             parts += map(label_cell, levels, labels_of_row)
             parts += map(value_cell, columns, values)
@@ -58,9 +60,14 @@ def value_cell(column: str, value: Any) -> str:
     """One figure, or a text."""
     if pd.isna(value):
         return "<td></td>"
+    if isinstance(value, str) and column == "note":
+        return f"<td>{html.escape(value)}</td>"
     if isinstance(value, str):
-        shown = value if column == "note" else reason_label(value)
-        return f"<td>{html.escape(shown)}</td>"
-    shown = f"{value:.1%}" if column in SHARES else f"{value:,}"
-    look = "mv-number" if value else "mv-number mv-soft"
-    return f'<td class="{look}">{shown}</td>'
+        return f"<td>{html.escape(reason_label(value))}</td>"
+    figure = f"{value:,}"
+    if column in SHARES:
+        figure = f"{value:.1%}"
+    look = "mv-number"
+    if not value:
+        look = "mv-number mv-soft"
+    return f'<td class="{look}">{figure}</td>'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from datetime import date
 
@@ -27,9 +28,13 @@ CHECKS = {
 }
 # What the number of people who can be mailed leaves open; the check that says least comes first.
 LIMITS = {
-    ValidationType.REGEX: "Only the form was checked; domains and mailboxes were not asked: many can bounce.",
+    ValidationType.REGEX: (
+        "Only the form was checked; domains and mailboxes were not asked: many can bounce."
+    ),
     ValidationType.MX: "The domains were checked; the mailboxes were not asked: some will bounce.",
-    ValidationType.MX_BLACKLIST: "The domains were checked; the mailboxes were not asked: some will bounce.",
+    ValidationType.MX_BLACKLIST: (
+        "The domains were checked; the mailboxes were not asked: some will bounce."
+    ),
 }
 MAIN_REASONS = 3  # of an action
 REASONLESS = "No problem found"  # the reason of a valid address
@@ -47,7 +52,10 @@ def days_of(days: tuple[date, date] | None) -> str:
     """A day, or the first and the last."""
     if days is None:
         return ""
-    return f"{days[0]}" if days[0] == days[1] else f"{days[0]} to {days[1]}"
+    first, last = days
+    if first == last:
+        return str(first)
+    return f"{first} to {last}"
 
 
 def days_of_earlier(days: tuple[date, date] | None) -> str:
@@ -58,13 +66,17 @@ def days_of_earlier(days: tuple[date, date] | None) -> str:
 def another_check(then: Iterable[str], now: Iterable[str]) -> str:
     """A sentence if an earlier audit made another check, as far as both are known.
 
-    >>> another_check(["regex"], ["smtp"])
-    'The check was “Format only” then and is “Mailbox exists” now, so verdicts can differ for that reason alone.'
+    >>> another_check(["regex"], ["smtp"]).partition(",")[0]
+    'The check was “Format only” then and is “Mailbox exists” now'
     """
-    old, new = checks_of(then), checks_of(now)
+    old = checks_of(then)
+    new = checks_of(now)
     if not old or not new or old == new:
         return ""
-    return f"The check was “{old}” then and is “{new}” now, so verdicts can differ for that reason alone."
+    return (
+        f"The check was “{old}” then and is “{new}” now, "
+        "so verdicts can differ for that reason alone."
+    )
 
 
 def checks_of(kinds: Iterable[str]) -> str:
@@ -75,9 +87,9 @@ def checks_of(kinds: Iterable[str]) -> str:
 
 def made_checks(facts: ReportFacts) -> str:
     """The checks that were made, and by what if that has a name; empty if there was none."""
-    checks = checks_of(facts.counts.validation_types) or (
-        "not recorded" if facts.is_check_unknown else ""
-    )
+    checks = checks_of(facts.counts.validation_types)
+    if not checks and facts.is_check_unknown:
+        checks = "not recorded"
     return ", by ".join(filter(None, (checks, facts.answered_by)))
 
 
@@ -96,39 +108,47 @@ def limit_text(kinds: Iterable[str]) -> str:
 
 def people_text(counts: Counts) -> str:
     """How many different people can be mailed, and in how many rows."""
-    return f"{count_of(counts.people, 'person', 'people')} in {counts.actions['send']:,} of {count_of(counts.rows, 'row')}"
+    people = count_of(counts.people, "person", "people")
+    return f"{people} in {counts.actions['send']:,} of {count_of(counts.rows, 'row')}"
 
 
 def meaning_of_actions(counts: Counts) -> dict[str, str]:
     """What each action means, and for which reasons rows of this result have it."""
-    return {
-        action: f"{ACTION_MEANING[action]}{reasons_of_action(counts, action)}" for action in ACTIONS
-    }
+    meanings = {}
+    for action in ACTIONS:
+        meanings[action] = ACTION_MEANING[action] + reasons_of_action(counts, action)
+    return meanings
 
 
-def decisive_word(each: Alike) -> str | None:
+def decisive_word(alike: Alike) -> str | None:
     """What decides about the action: a typo, a flag ..., before the reason of the verdict."""
-    if each.cause in REASON_LABELS:
-        return each.cause
-    reason = reason_of(each)
-    return None if reason is None else reason[1]
+    if alike.cause in REASON_LABELS:
+        return alike.cause
+    reason = reason_of(alike)
+    if reason is None:
+        return None
+    return reason[1]
 
 
 def reasons_of_action(counts: Counts, action: str) -> str:
     """The most frequent reasons, each with its rows; of ``send`` the shared mailboxes."""
     if action == "send":
-        shared = counts.number(lambda each: each.action == action and each.role)
+        shared = counts.number(lambda alike: alike.action == action and alike.role)
+        if not shared:
+            return ""
         return (
             f" Of these, {count_of(shared, 'row is', 'rows are')} shared mailboxes such as info@."
-            if shared
-            else ""
         )
-    found = counts.by(lambda each: decisive_word(each) if each.action == action else None)
-    named = [(reason_label(reason), count) for reason, count in most_common(found)]
-    others = sum(count for _, count in named[MAIN_REASONS:])
-    parts = [
-        f"{label}: {count:,}"
-        for label, count in [*named[:MAIN_REASONS], ("Other reasons", others)]
-        if count
-    ]
-    return f" {'; '.join(parts)}." if parts else ""
+    rows = Counter[str]()
+    for alike, count in counts.alike.items():
+        word = decisive_word(alike)
+        if alike.action == action and word is not None:
+            rows[word] += count
+    words = most_common(rows)
+    parts = [f"{reason_label(word)}: {count:,}" for word, count in words[:MAIN_REASONS]]
+    others = sum(count for _, count in words[MAIN_REASONS:])
+    if others:
+        parts.append(f"Other reasons: {others:,}")
+    if not parts:
+        return ""
+    return f" {'; '.join(parts)}."
