@@ -94,24 +94,26 @@ def audit(
         listener, token, former = sessions.open_door(port, open_port)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/#{token}"
         settings = {"backend": asked, "journal": "auto", "screen": None, "limit": None}
+        wanted = {}
         source = context.get_parameter_source("validation_type")
-        given = (
-            {} if source is None or source.name == "DEFAULT" else {"depth": str(validation_type)}
-        )
+        if source is not None and source.name != "DEFAULT":
+            wanted["depth"] = str(validation_type)
+        if policy is not None:
+            wanted["policy"] = policy
         state = AuditState(
             settings,
             str(validation_type),
             policy or "balanced",
             folder=made,
             sessions=sessions,
-            wanted=given if policy is None else {**given, "policy": policy},
+            wanted=wanted,
         )
 
         def announce() -> None:
-            is_opened = browser and open_browser(write_redirect(made, url))
-            print_status(
-                f"{'The page opens in your browser' if is_opened else 'Open the page in a browser'}. Its address:"
-            )
+            if browser and open_browser(write_redirect(made, url)):
+                print_status("The page opens in your browser. Its address:")
+            else:
+                print_status("Open the page in a browser. Its address:")
             print(url, flush=True)
             print_status("The address is a key to the page: do not share it. Stop with Ctrl-C.")
             if file is not None:  # it is read meanwhile; on one core the address would wait for it
@@ -154,22 +156,23 @@ def check_file(file: str, column: str | None) -> tuple[str, str | None]:
             print_status("two columns may hold the addresses: the page asks which one is meant")
             return str(path.absolute()), None
         names = source.columns
-        found = pick_column(source, column)
+        name = pick_column(source, column)
         # The page has no name for one of several columns with the same name.
-        if names and found not in names:
-            check_column(names[source.columns.index(found)], names)
-        return str(path.absolute()), found if column is not None else None
+        if names and name not in names:
+            check_column(names[source.columns.index(name)], names)
+        if column is None:
+            return str(path.absolute()), None
+        return str(path.absolute()), name
 
 
 def open_browser(path: Path) -> bool:
     """Open a file in the browser; False where there is none that has a window."""
-    if sys.platform.startswith("linux") and not any(
-        map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
-    ):
+    names = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    if sys.platform.startswith("linux") and not any(map(os.environ.get, names)):
         return False  # what is left are browsers for terminals, which would use this one
     try:
-        found = webbrowser.get()
+        program = webbrowser.get()
     except webbrowser.Error:
         return False
-    threading.Thread(target=found.open, args=(path.as_uri(),), daemon=True).start()
+    threading.Thread(target=program.open, args=(path.as_uri(),), daemon=True).start()
     return True

@@ -63,8 +63,11 @@ def quota(backend: Service = None, sandbox: Sandbox = False, as_json: Json = Fal
         raise mv.SettingsError("give the service with --backend URL")
     with chosen_backend(backend, sandbox=sandbox, as_service=True) as service:
         assert service is not None
-        found = mv.quota(service)
-    print(json.dumps(asdict(found)) if as_json else found)
+        quota_left = mv.quota(service)
+    if as_json:
+        print(json.dumps(asdict(quota_left)))
+    else:
+        print(quota_left)
 
 
 @app.command("audit-host")
@@ -79,13 +82,16 @@ def audit_host(
     sandbox: Sandbox = False,
 ) -> None:
     """Check whether mail servers will answer this host. Exit status 1 if not."""
-    settings = {"helo_name": helo_name, "smtp_port": port}
-    given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
+    settings: dict[str, Any] = {}
+    if helo_name is not None:
+        settings["helo_name"] = helo_name
+    if port is not None:
+        settings["smtp_port"] = port
     with chosen_backend(
-        None, sandbox=sandbox, resolver=resolver, resolver_check=resolver_check, **given
+        None, sandbox=sandbox, resolver=resolver, resolver_check=resolver_check, **settings
     ) as backend:
         assert isinstance(backend, mv.LocalBackend)
-        found = mv.audit_host(backend, address=address)
-    print(found)
-    if not found.is_fit:
+        audit = mv.audit_host(backend, address=address)
+    print(audit)
+    if not audit.is_fit:
         raise typer.Exit(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shlex
 import signal
@@ -36,7 +37,7 @@ from ..model.settings import parse_duration
 from ..model.words import ValidationType, count_of, first_of, printable_text
 from ..table.choose_column import ChosenColumn, choose_column, look_at
 from ..table.columns import RESULT_NAMES
-from ..table.refusals import find_refusals, kind_of_name, parse_where
+from ..table.refusals import WhereRule, find_refusals, kind_of_name, parse_where
 from ..table.table import Table
 from ..table.verifiers import FIELDS
 from .options import (
@@ -75,32 +76,35 @@ def pick_column(source: TableFile, column: str | None) -> str:
 
     Of several columns of its name it is the only one with addresses.
     """
-    name, reason = column, ""
+    name = column
+    reasons = []
     if name is None:
         choice = choice_of(source)
-        name, reason = chosen_name(source, choice), choice.describe()
-    same = [at for at, each in enumerate(source.columns) if each == name]
-    filled = with_addresses(source, same) if len(same) > 1 else []
+        name = chosen_name(source, choice)
+        reasons.append(choice.describe())
+    same = [place for place, other in enumerate(source.columns) if other == name]
+    filled = []
+    if len(same) > 1:
+        filled = with_addresses(source, same)
     if len(filled) == 1:
         only = f"of {len(same)} columns named {name!r} the only one with addresses"
         name = numbered(filled[0])
-        reason = "; ".join(filter(None, [f"column {name!r} ({only})", reason]))
+        reasons.insert(0, f"column {name!r} ({only})")
     try:
         source.check_column(name)
     except mv.ColumnError as exc:
-        advice = (
-            f", or give {' or '.join(map(numbered, (filled or same)[:MOST_NAMED]))}" if same else ""
-        )
-        raise mv.ColumnError(f"{exc}{advice}") from None
+        if not same:
+            raise
+        candidates = map(numbered, (filled or same)[:MOST_NAMED])
+        raise mv.ColumnError(f"{exc}, or give {' or '.join(candidates)}") from None
     source.address_at = source.columns.index(name)
-    if reason:
-        print_status(f"using {reason}; give another with --column")
-    if others := [
-        repr(source.columns[at])
-        for at in with_addresses(source, beside_no_name(source, source.address_at))
-    ]:
+    if reasons:
+        print_status(f"using {'; '.join(reasons)}; give another with --column")
+    unnamed = with_addresses(source, beside_no_name(source, source.address_at))
+    if unnamed:
+        others = first_of([repr(source.columns[place]) for place in unnamed], MOST_NAMED)
         print_status(
-            f"addresses are also in {first_of(others, MOST_NAMED)}: the header has one name for several columns; "
+            f"addresses are also in {others}: the header has one name for several columns; "
             "give each with --column in a run of its own",
             "note",
         )
@@ -109,25 +113,39 @@ def pick_column(source: TableFile, column: str | None) -> str:
 
 def beside_no_name(source: TableFile, chosen: int) -> list[int]:
     """The other columns that share a name in the header, or have none."""
-    is_unnamed = [
-        source.has_header and each == numbered(at) for at, each in enumerate(source.columns)
-    ]
-    return [at for at in range(len(is_unnamed)) if at != chosen and any(is_unnamed[at : at + 2])]
+    if not source.has_header:
+        return []
+    is_unnamed = [name == numbered(place) for place, name in enumerate(source.columns)]
+    places = []
+    for place in range(len(is_unnamed)):
+        if place != chosen and any(is_unnamed[place : place + 2]):
+            places.append(place)
+    return places
 
 
 def with_addresses(source: TableFile, places: Sequence[int]) -> list[int]:
     """Those of some columns that have an address in the first piece of the file."""
     if not places:
         return []
-    first = next(source.pieces({source.columns[at] for at in places}))
-    looked_at = {at: look_at(source.columns[at], first.column(at)) for at in places}
-    return [at for at, found in looked_at.items() if found is not None and found.with_address]
+    first = next(source.pieces({source.columns[place] for place in places}))
+    filled = []
+    for place in places:
+        seen = look_at(source.columns[place], first.column(place))
+        if seen is not None and seen.with_address:
+            filled.append(place)
+    return filled
 
 
 def unique_names(source: TableFile) -> list[str]:
     """The names of the columns; those that occur twice are called by their position."""
     counts = Counter(source.columns)
-    return [name if counts[name] == 1 else numbered(at) for at, name in enumerate(source.columns)]
+    names = []
+    for place, name in enumerate(source.columns):
+        if counts[name] > 1:
+            names.append(numbered(place))
+        else:
+            names.append(name)
+    return names
 
 
 def choice_of(source: TableFile) -> ChosenColumn:
@@ -143,20 +161,26 @@ def chosen_name(source: TableFile, choice: ChosenColumn) -> str:
     """The chosen column, by its name in the file."""
     try:
         name = str(choice.name())
-    except mv.ColumnError as exc:  # perhaps the sheet or the delimiter is not the right one
-        advice = " with --column" if choice.is_ambiguous else ""
-        raise mv.ColumnError("; ".join([f"{exc}{advice}", *source.remarks])) from None
-    at = unique_names(source).index(name)
-    return str(source.columns[at])
+    except mv.ColumnError as exc:
+        text = str(exc)
+        if choice.is_ambiguous:
+            text += " with --column"
+        # Perhaps the sheet or the delimiter, which a remark names, is not the right one.
+        raise mv.ColumnError("; ".join([text, *source.remarks])) from None
+    place = unique_names(source).index(name)
+    return str(source.columns[place])
 
 
 def pick_verified(source: TableFile, column: str | None, prefix: str | None) -> str:
     """The given column, or the only one that was verified; else as `pick_column`."""
     names = set(source.columns)
-    found = [each for each in source.columns if {f"{each}_verdict", f"{each}_status"} <= names]
-    if column is None and prefix is None and len(found) == 1:
-        print_status(f"using column {found[0]!r}, which was verified; give another with --column")
-        return pick_column(source, found[0])
+    verified = []
+    for name in source.columns:
+        if f"{name}_verdict" in names and f"{name}_status" in names:
+            verified.append(name)
+    if column is None and prefix is None and len(verified) == 1:
+        column = verified[0]
+        print_status(f"using column {column!r}, which was verified; give another with --column")
     return pick_column(source, column)
 
 
@@ -178,8 +202,10 @@ def check_output(
                 f"--output, as {writable_name(path)}"
             )
         return str(path)
-    output = output if output in (None, STDIN) else str(user_path(str(output)))
-    is_same = output not in (None, STDIN) and file != STDIN and is_same_file(file, str(output))
+    is_same = False
+    if output is not None and output != STDIN:
+        output = str(user_path(output))
+        is_same = file != STDIN and is_same_file(file, output)
     if in_place and not is_same:
         raise mv.SettingsError(
             f"--in-place replaces {file}, but --output is {output}: give one of them"
@@ -193,14 +219,17 @@ def check_output(
 
 def check_not_read(output: str | None, option: str, *others: str | None) -> None:
     """Refuse to write a file that the same command reads or writes."""
+    if output is None:
+        return
     for other in others:
-        if output is not None and other not in (None, STDIN) and is_same_file(output, str(other)):
+        if other is not None and other != STDIN and is_same_file(output, other):
             raise mv.SettingsError(f"{option} {output} would replace {other}: give another name")
 
 
 def is_same_file(one: str, other: str) -> bool:
     """Whether two names are the same file, which need not exist."""
-    first, second = (Path(os.path.realpath(user_path(name))) for name in (one, other))
+    first = Path(os.path.realpath(user_path(one)))
+    second = Path(os.path.realpath(user_path(other)))
     try:
         return first == second or first.samefile(second)
     except OSError:
@@ -217,12 +246,10 @@ class TableOutput:
         is_escaped: Callable[[str], bool],
         by_action: ActionSheets | None = None,
     ) -> None:
-        self.path, self.source, self.is_escaped, self.by_action = (
-            path,
-            source,
-            is_escaped,
-            by_action,
-        )
+        self.path = path
+        self.source = source
+        self.is_escaped = is_escaped
+        self.by_action = by_action
         self.written = path
 
     def pieces(self, needed: Sequence[str]) -> Iterator[pa.Table]:
@@ -233,14 +260,16 @@ class TableOutput:
         Those are also columns with the name of a result column: their content decides whether they
         are replaced.
         """
-        if self.path is None or self.is_copied(self.path):
-            named = (name for name in self.source.columns if name.endswith(RESULT_NAMES))
-            return self.source.pieces([*needed, *named], with_lines=self.path is not None)
-        return self.source.pieces()
+        if self.path is not None and not self.is_copied(self.path):
+            return self.source.pieces()
+        named = [name for name in self.source.columns if name.endswith(RESULT_NAMES)]
+        return self.source.pieces([*needed, *named], with_lines=self.path is not None)
 
     def is_copied(self, path: str) -> bool:
         """Whether the output is of the kind of the source: JSON lines, or CSV and its delimiter."""
-        kind = "csv" if path == STDIN else check_target(Path(path))
+        kind = "csv"
+        if path != STDIN:
+            kind = check_target(Path(path))
         if kind == "tsv" and self.source.format.delimiter == "\t":
             kind = "csv"
         return kind == self.source.copied_to
@@ -281,25 +310,35 @@ class TableOutput:
             like=self.source.format,
             by_action=self.by_action,
         ) as writer:
-            if (
-                self.source.formulas
-                and self.path != STDIN
-                and is_same_file(self.path, str(self.source.path))
-            ):
-                formulas = count_of(self.source.formulas, "formula")
-                raise mv.InputError(
-                    f"{self.path} has {formulas} without a saved value in its sheets, and replacing it would empty "
-                    "their cells: open it in a spreadsheet program and save it first, or give another --output"
-                )
+            self.check_formulas(self.path)
             yield writer.write
             self.source.remarks += writer.remarks
+
+    def check_formulas(self, path: str) -> None:
+        """Refuse to replace a workbook whose formulas would be lost."""
+        if not self.source.formulas or path == STDIN:
+            return
+        if is_same_file(path, str(self.source.path)):
+            formulas = count_of(self.source.formulas, "formula")
+            raise mv.InputError(
+                f"{path} has {formulas} without a saved value in its sheets, and replacing it "
+                "would empty their cells: open it in a spreadsheet program and save it first, "
+                "or give another --output"
+            )
 
 
 def partial_path(path: str) -> Path:
     """``out.csv`` -> ``out.partial.csv``: where a failed run writes."""
     whole = Path(path)
-    inner = Path(whole.stem) if whole.suffix.lower() in COMPRESSIONS else whole
-    return whole.with_name(f"{inner.stem}.partial{whole.name[len(inner.stem) :]}")
+    stem = stem_of(whole)
+    return whole.with_name(f"{stem}.partial{whole.name.removeprefix(stem)}")
+
+
+def stem_of(path: Path) -> str:
+    """The name of a file without its endings: ``out`` of ``out.csv.gz``."""
+    if path.suffix.lower() in COMPRESSIONS:
+        return Path(path.stem).stem
+    return path.stem
 
 
 @dataclass(frozen=True)
@@ -369,27 +408,35 @@ def rewrite_table(
 
 def print_remarks(source: TableFile, *, quiet: bool) -> None:
     """Print what was guessed about the file and what was odd in it."""
-    for remark in [] if quiet else [*source.remarks, *source.final_remarks()]:
+    if quiet:
+        return
+    for remark in (*source.remarks, *source.final_remarks()):
         print_status(remark, "note")
 
 
 def print_written(output: str | None, *, quiet: bool) -> None:
-    if output is None and not quiet and not STATUS.get().is_json:
-        print_status("no table was written: --output names a file for it")
-    elif output is not None and output != STDIN and not quiet:
+    if quiet or output == STDIN:
+        return
+    if output is not None:
         print_status(f"written: {output}")
+    elif not STATUS.get().is_json:
+        print_status("no table was written: --output names a file for it")
 
 
-def read_bounce_file(path: str, columns: str | None) -> pd.DataFrame:
-    """Read what became of the mails; what cannot be read is printed."""
+def read_bounce_file(path: str | None, columns: str | None) -> pd.DataFrame | None:
+    """Read what became of the mails, None for None; what cannot be read is printed."""
+    if path is None:
+        return None
     named = None
     if columns is not None:
-        pairs = [each.partition("=") for each in split_list(columns)]
-        if wrong := [name for name, equals, value in pairs if not (equals and value)]:
-            raise mv.SettingsError(
-                f"--bounce-columns: {wrong[0]!r} names no column; write address=Recipient"
-            )
-        named = {name.strip(): value.strip() for name, _, value in pairs}
+        named = {}
+        for pair in split_list(columns):
+            name, _, value = pair.partition("=")
+            if not value:
+                raise mv.SettingsError(
+                    f"--bounce-columns: {name!r} names no column; write address=Recipient"
+                )
+            named[name.strip()] = value.strip()
     with printed_warnings():
         reports: pd.DataFrame = mv.read_bounces(path, columns=named)
     return reports
@@ -414,7 +461,9 @@ def read_known_file(
         print_status(
             f"{path}: --map names its column of addresses, and not --against-column", "note"
         )
-    seconds = None if max_age is None else parse_duration(max_age, name="max_age")
+    seconds = None
+    if max_age is not None:
+        seconds = parse_duration(max_age, name="max_age")
     with printed_warnings():
         known = read_known(path, given)
     if known is not None:
@@ -451,8 +500,9 @@ def parse_map(mapped: Sequence[str] | None) -> ExportOptions:
     >>> given.columns, given.outcomes
     ({'email': 'Address', 'status': 'Result'}, {'good': 'valid', 'disposable': 'risky'})
     """
-    columns, outcomes = {}, {}
-    for pair in [each for text in mapped or () for each in split_list(text)]:
+    columns = {}
+    outcomes = {}
+    for pair in itertools.chain.from_iterable(map(split_list, mapped or ())):
         name, _, value = (part.strip() for part in pair.rpartition("="))
         if not (name and value):
             raise mv.SettingsError(
@@ -467,8 +517,10 @@ def parse_map(mapped: Sequence[str] | None) -> ExportOptions:
     return ExportOptions.check(None, columns or None, outcomes)
 
 
-def read_suppression_list(path: str, column: str | None = None) -> SuppressionList:
-    """Read the list once; what is wrong with it is printed."""
+def read_suppression_list(path: str | None, column: str | None) -> SuppressionList | None:
+    """Read the list once, None for None; what is wrong with it is printed."""
+    if path is None:
+        return None
     if not user_path(path).exists():
         raise mv.InputError(f"{path}: no such file")
     listed = SuppressionList.read(path, column)
@@ -490,23 +542,29 @@ def add_refusals(
     The whole file is read for that, before anything is spent. Other columns that say no are
     offered.
     """
-    rules = parse_where(wanted_values(source, given)) if given else ()
+    rules: Sequence[WhereRule] = ()
+    if given:
+        rules = parse_where(wanted_values(source, given))
+    by_column = {rule.column: rule for rule in rules}
     if not quiet:
-        offer_refusals(source, {rule.column for rule in rules})
+        offer_refusals(source, by_column)
     if not rules:
         return listed
-    listed = SuppressionList() if listed is None else listed
-    needed = [column, *(rule.column for rule in rules)]
-    counts = listed.add_where(
-        rules, lambda: (Table(piece, column) for piece in source.pieces(needed))
-    )
+    if listed is None:
+        listed = SuppressionList()
+    needed = [column, *by_column]
+
+    def tables() -> Iterator[Table]:
+        for piece in source.pieces(needed):
+            yield Table(piece, column)
+
+    counts = listed.add_where(rules, tables)
+    if quiet:
+        return listed
     for name, count in counts.items():
-        if quiet:
-            break
-        (rule,) = (rule for rule in rules if rule.column == name)
-        values = " or ".join(printable_text(str(value), LONGEST_VALUE) for value in rule.values)
-        verb = "says" if count == 1 else "say"
-        print_status(f"{name}: {count_of(count, 'row')} {verb} {values}; their people are marked")
+        values = [printable_text(str(value), LONGEST_VALUE) for value in by_column[name].values]
+        rows = count_of(count, "row says", "rows say")
+        print_status(f"{name}: {rows} {' or '.join(values)}; their people are marked")
     return listed
 
 
@@ -517,13 +575,16 @@ def wanted_values(source: TableFile, given: Sequence[str]) -> dict[str, list[str
     """
     wanted: dict[str, list[str]] = {}
     for text in given:
-        splits = [(text[:at], text[at + 1 :]) for at, sign in enumerate(text) if sign == "="]
-        if not splits:
+        column, equals, value = text.partition("=")
+        if not equals:
             raise mv.SettingsError(
                 f"--suppress-where {text!r:.80}: give a column and a value of it, as 'opt_out=yes'"
             )
-        known = [split for split in splits if split[0] in source.columns]
-        column, value = known[0] if known else splits[0]
+        for place, sign in enumerate(text):
+            if sign == "=" and text[:place] in source.columns:
+                column = text[:place]
+                value = text[place + 1 :]
+                break
         source.check_column(column)
         wanted.setdefault(column, []).append(value)
     return wanted
@@ -532,11 +593,10 @@ def wanted_values(source: TableFile, given: Sequence[str]) -> dict[str, list[str
 def offer_refusals(source: TableFile, taken: Collection[str]) -> None:
     """Print a line with the option for each column that says no in the first piece of the file."""
     counts = Counter(source.columns)
-    names = [
-        name
-        for name in source.columns
-        if name not in taken and counts[name] == 1 and kind_of_name(name) is not None
-    ]
+    names = []
+    for name, count in counts.items():
+        if count == 1 and name not in taken and kind_of_name(name) is not None:
+            names.append(name)
     if not names:
         return
     pieces = source.pieces(names)
@@ -550,3 +610,10 @@ def offer_refusals(source: TableFile, taken: Collection[str]) -> None:
             asked = shlex.quote(f"{name}={printable_text(value, LONGEST_VALUE)}")
             options.append(f"--suppress-where {asked}")
         print_status(f"{refusal.describe()}; to take them off: {' '.join(options)}", "note")
+
+
+def as_list(name: str | None) -> list[str]:
+    """A column that may be named, as a list."""
+    if name is None:
+        return []
+    return [name]

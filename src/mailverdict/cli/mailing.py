@@ -133,7 +133,9 @@ def learn(
     check_not_read(experience, "--experience", file, bounces)
     if all_mailed and mailed is not None:
         raise mv.SettingsError("--all-mailed and --mailed: give one of them")
-    known = mv.Experience.load(experience) if user_path(experience).exists() else mv.Experience()
+    known = mv.Experience()
+    if user_path(experience).exists():
+        known = mv.Experience.load(experience)
     reports = read_bounce_file(bounces, bounce_columns)
     with open_source(file, reading) as source:
         label = pick_verified(source, column, prefix)
@@ -247,5 +249,6 @@ def mailing(
     print_remarks(source, quiet=quiet)
     if not quiet and STDIN not in (output, following):
         print(in_options(plan))
-    for path in (output, following) if following else (output,):
-        print_written(path, quiet=quiet)
+    print_written(output, quiet=quiet)
+    if following:
+        print_written(following, quiet=quiet)

@@ -48,14 +48,13 @@ def runs(
             opened.export(export)
             print_status(f"written: {export}")
     if as_json:
-        print(
-            json.dumps(
-                [{name: getattr(e, name) for name in e.__slots__} for e in entries], indent=2
-            )
-        )
+        records = []
+        for entry in entries:
+            records.append({name: getattr(entry, name) for name in entry.__slots__})
+        print(json.dumps(records, indent=2))
     else:
         print_status(str(path))
-        print("\n".join(render_entry(entry) for entry in entries) or "empty")
+        print("\n".join(map(render_entry, entries)) or "empty")
 
 
 def render_entry(entry: Any) -> str:
@@ -64,20 +63,23 @@ def render_entry(entry: Any) -> str:
     from ..runs.journal.recall import parse_key  # noqa: PLC0415 - brings SQLite
 
     validation_type, service = parse_key(entry.key)
-    place = service or "this computer"
-    name = (
-        f"{CHECKS[ValidationType(validation_type)]}, by {place}" if validation_type else entry.key
-    )
-    verdicts = ", ".join(
-        f"{verdict} {count:,}" for verdict, count in entry.verdicts.items() if count
-    )
-    parts = [f"{count_of(entry.settled, 'address')} checked{f' ({verdicts})' if verdicts else ''}"]
+    name = entry.key
+    if validation_type:
+        place = service or "this computer"
+        name = f"{CHECKS[ValidationType(validation_type)]}, by {place}"
+    verdicts = []
+    for verdict, count in entry.verdicts.items():
+        if count:
+            verdicts.append(f"{verdict} {count:,}")
+    checked = f"{count_of(entry.settled, 'address')} checked"
+    if verdicts:
+        checked += f" ({', '.join(verdicts)})"
+    parts = [checked]
     if entry.in_flight:
         parts.append(f"{entry.in_flight:,} paid for, without an answer yet")
     if entry.uncertain:
-        parts.append(
-            f"{entry.uncertain:,} perhaps paid for: the reply to their submission was lost"
-        )
+        lost = "perhaps paid for: the reply to their submission was lost"
+        parts.append(f"{entry.uncertain:,} {lost}")
     return f"{name}: {'; '.join(parts)}"
 
 
@@ -110,13 +112,13 @@ def update(
     ] = None,
 ) -> None:
     """Download the disposable list. No other command downloads a list."""
-    from ..checks.lists.update import DEFAULT_SOURCE, update_disposable  # noqa: PLC0415 - only this command needs it
+    # Only this command needs it.
+    from ..checks.lists.update import DEFAULT_SOURCE, update_disposable  # noqa: PLC0415
 
-    found = update_disposable(
-        fetch, source=source or DEFAULT_SOURCE, dry_run=dry_run, accept=tuple(accept or ())
-    )
-    print(found.to_text())
-    if found.refusals:
+    source = source or DEFAULT_SOURCE
+    edition = update_disposable(fetch, source=source, dry_run=dry_run, accept=tuple(accept or ()))
+    print(edition.to_text())
+    if edition.refusals:
         exit_with_error("the new edition was refused; the current list stays in use", USAGE)
 
 

@@ -38,7 +38,8 @@ def parse_kind(text: str) -> ValidationType:
 File = Annotated[
     str,
     typer.Argument(
-        help="CSV, TSV, Parquet, Arrow, JSON, workbook or vCard file, a folder of Parquet files, or '-'."
+        help="CSV, TSV, Parquet, Arrow, JSON, workbook or vCard file, "
+        "a folder of Parquet files, or '-'."
     ),
 ]
 ColumnName = Annotated[
@@ -72,7 +73,8 @@ ResolverAt = Annotated[
 ]
 RESOLVER_CHECK = typer.Option(
     "--resolver-check/--no-resolver-check",
-    help="Test the DNS resolver first; turn it off on a private network whose resolver knows only its own names.",
+    help="Test the DNS resolver first; turn it off on a private network "
+    "whose resolver knows only its own names.",
 )
 ResolverCheck = Annotated[bool, RESOLVER_CHECK]
 ServiceResolverCheck = Annotated[bool | None, RESOLVER_CHECK]  # None: as the service's settings say
@@ -97,7 +99,8 @@ EscapeFormulas = Annotated[
     bool,
     typer.Option(
         "--escape-formulas",
-        help="Put an apostrophe before text of your own columns that a spreadsheet would run as a formula; in a CSV.",
+        help="Put an apostrophe before text of your own columns "
+        "that a spreadsheet would run as a formula; in a CSV.",
     ),
 ]
 HasHeader = Annotated[
@@ -128,7 +131,8 @@ FailAbove = Annotated[
     typer.Option(
         "--fail-above",
         metavar="NAME=LIMIT",
-        help="Exit with status 5 if more rows than this have a verdict or status, as unknown=5% or invalid=100; "
+        help="Exit with status 5 if more rows than this have a verdict or status, "
+        "as unknown=5% or invalid=100; "
         "may be given several times.",
     ),
 ]
@@ -146,7 +150,8 @@ ForService = Annotated[
     typer.Option(
         "--for",
         metavar="SERVICE",
-        help="With --policy: two more files beside the output for the importer of hubspot, mailchimp, "
+        help="With --policy: two more files beside the output for the importer of "
+        "hubspot, mailchimp, "
         "brevo, klaviyo or salesforce: those to send to, and those to unsubscribe.",
     ),
 ]
@@ -160,7 +165,8 @@ Earlier = Annotated[
     str | None,
     typer.Option(
         "--earlier",
-        help="An earlier verified file of the list: the report shows what changed; its rows are in memory.",
+        help="An earlier verified file of the list: the report shows what changed; "
+        "its rows are in memory.",
     ),
 ]
 Suppress = Annotated[
@@ -193,7 +199,8 @@ Known = Annotated[
     str | None,
     typer.Option(
         "--known",
-        help="Another verifier's export, or a verified file: what is valid or invalid there is not asked.",
+        help="Another verifier's export, or a verified file: "
+        "what is valid or invalid there is not asked.",
     ),
 ]
 Mapped = Annotated[
@@ -233,7 +240,8 @@ BounceColumns = Annotated[
     str | None,
     typer.Option(
         "--bounce-columns",
-        help="Columns of a table of bounces that is not known, as address=Recipient,outcome=Result,diagnostic=Reply.",
+        help="Columns of a table of bounces that is not known, "
+        "as address=Recipient,outcome=Result,diagnostic=Reply.",
     ),
 ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import re
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -43,37 +44,43 @@ class FailLimit:
         FailLimit(name='unknown', limit=5.0, is_share=True)
         """
         match = re.fullmatch(r"\s*(\w+)\s*=\s*(\d+(?:\.\d+)?)\s*(%?)\s*", text)
+        option = f"--fail-above {text!r}"
         if match is None or (not match[3] and "." in match[2]):
             raise SettingsError(
-                f"--fail-above {text!r}: give a share as unknown=5%, or a number of rows as invalid=100"
+                f"{option}: give a share as unknown=5%, or a number of rows as invalid=100"
             )
-        if match[1] not in BUCKETS:
-            raise SettingsError(
-                f"--fail-above {text!r}: {match[1]!r} is not one of {', '.join(BUCKETS)}"
-            )
-        if match[3] and float(match[2]) > 100:
-            raise SettingsError(f"--fail-above {text!r}: a share is from 0% to 100%")
-        return cls(match[1], float(match[2]), bool(match[3]))
+        name, number, percent_sign = match.groups()
+        if name not in BUCKETS:
+            raise SettingsError(f"{option}: {name!r} is not one of {', '.join(BUCKETS)}")
+        if percent_sign and float(number) > 100:
+            raise SettingsError(f"{option}: a share is from 0% to 100%")
+        return cls(name, float(number), bool(percent_sign))
 
     def excess(self, counts: Counts) -> str | None:
         """A sentence if there are more rows than allowed, else None."""
-        missing = counts.buckets[str(Status.MISSING)]
-        is_of_all = self.name == Status.MISSING
-        rows, whole = counts.buckets[self.name], counts.rows - (0 if is_of_all else missing)
-        found = 100 * rows / whole if self.is_share and whole else float(rows)
-        if (self.is_share and not whole) or found <= self.limit:
+        rows = counts.buckets[self.name]
+        whole = counts.rows
+        what = "rows"
+        if self.name != Status.MISSING:
+            whole -= counts.buckets[str(Status.MISSING)]
+            what = "rows with an address"
+        sentence = f"{self.name}: {rows:,} of {whole:,} {what}"
+        if not self.is_share:
+            if rows <= self.limit:
+                return None
+            return f"{sentence}, more than {self.limit:,.0f}"
+        share = 100 * rows / max(whole, 1)
+        if share <= self.limit:
             return None
-        share = f" ({found:.3g}%)" if self.is_share else ""
-        allowed = f"{self.limit:g}%" if self.is_share else f"{self.limit:,.0f}"
-        what = "rows" if is_of_all else "rows with an address"
-        return f"{self.name}: {rows:,} of {whole:,} {what}{share}, more than {allowed}"
+        return f"{sentence} ({share:.3g}%), more than {self.limit:g}%"
 
 
 def parse_limits(texts: Sequence[str] | None) -> list[FailLimit]:
     """The limits, each given by an option of its own or several separated by commas."""
-    return [
-        FailLimit.parse(each) for text in texts or () for each in text.split(",") if each.strip()
-    ]
+    limits = []
+    for text in texts or ():
+        limits += [FailLimit.parse(part) for part in text.split(",") if part.strip()]
+    return limits
 
 
 @dataclass
@@ -92,24 +99,36 @@ class FileOutcome:
 
     def exceeded(self) -> list[str]:
         """The limits that are exceeded, as sentences."""
-        return [text for text in (each.excess(self.counts) for each in self.limits) if text]
+        sentences = [limit.excess(self.counts) for limit in self.limits]
+        return [sentence for sentence in sentences if sentence is not None]
 
     def exit_status(self) -> int:
         if self.stopper.is_requested:
             return self.stopper.exit_status
+        if isinstance(self.run.failure, QuotaExceeded):
+            return QUOTA
         if self.run.failure is not None:
-            return QUOTA if isinstance(self.run.failure, QuotaExceeded) else SERVICE
+            return SERVICE
         if self.run.is_short_of_quota:
             return QUOTA
         if self.run.is_unanswered or self.run.has_defective_answers:
             return SERVICE
-        return ABOVE_LIMIT if self.exceeded() else DONE
+        if self.exceeded():
+            return ABOVE_LIMIT
+        return DONE
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON summary."""
-        from ..checks.lists.update import describe_lists  # noqa: PLC0415 - only the JSON summary needs it
+        # Only the JSON summary needs it.
+        from ..checks.lists.update import describe_lists  # noqa: PLC0415
 
         run = self.run
+        quota = None
+        if run.quota is not None:
+            quota = asdict(run.quota)
+        lists = {}
+        for entry in describe_lists():
+            lists[entry["list"]] = str(entry["date"])
         return {
             **self.counts.to_dict(),
             "validation_type": str(self.validation_type),
@@ -125,14 +144,14 @@ class FileOutcome:
                 "submitted": run.submitted,  # each costs a unit of the service's quota
                 "newly_verified": run.newly_verified,
                 "from_journal": run.from_journal,
-                "quota": None if run.quota is None else asdict(run.quota),
+                "quota": quota,
             },
             "versions": {
                 "mailverdict": mv.__version__,
                 "python": platform.python_version(),
                 "pandas": pd.__version__,
                 "pyarrow": pa.__version__,
-                "lists": {each["list"]: str(each["date"]) for each in describe_lists()},
+                "lists": lists,
             },
         }
 
@@ -140,25 +159,27 @@ class FileOutcome:
         """Print the summary: JSON on standard output, or text on stderr."""
         if as_json:
             print(json.dumps(self.to_dict(), ensure_ascii=False, indent=2))
-        elif not quiet:
-            counts, log = self.counts, STATUS.get()
-            judged = sum(counts.buckets[verdict] for verdict in Verdict)
-            title = f"{count_of(counts.rows, 'row')}, {judged:,} with a verdict by {self.validation_type}"
-            if log.is_json:
-                log.write(title, summary=self.to_dict())
-            else:
-                log.write(f"{title}\n{render_counts(counts, self.validation_type)}")
+            return
+        if quiet:
+            return
+        counts = self.counts
+        judged = sum(counts.buckets[verdict] for verdict in Verdict)
+        title = count_of(counts.rows, "row")
+        title += f", {judged:,} with a verdict by {self.validation_type}"
+        log = STATUS.get()
+        if log.is_json:
+            log.write(title, summary=self.to_dict())
+        else:
+            log.write(f"{title}\n{render_counts(counts, self.validation_type)}")
 
     def how_to_go_on(self) -> str:
         """Only a journal keeps the answers for a later run."""
         if self.run.is_resumable:
             return "run the command again to continue"
         again = "the next run begins at the first row"
-        return (
-            again
-            if self.validation_type == ValidationType.REGEX
-            else f"{again}, unless --journal keeps the answers"
-        )
+        if self.validation_type == ValidationType.REGEX:
+            return again
+        return f"{again}, unless --journal keeps the answers"
 
     def exit_early(self) -> None:
         """Exit with the status of what ended the verification early, or of an exceeded limit."""
@@ -178,7 +199,8 @@ class FileOutcome:
             exit_with_error(describe_errors(run.errors), SERVICE)
         if run.errors:
             print_status(describe_errors(run.errors), "warning")
-        if exceeded := self.exceeded():
-            for each in exceeded[:-1]:
-                print_error(each, ABOVE_LIMIT)
-            exit_with_error(exceeded[-1], ABOVE_LIMIT)
+        exceeded = self.exceeded()
+        for sentence in exceeded:
+            print_error(sentence, ABOVE_LIMIT)
+        if exceeded:
+            sys.exit(ABOVE_LIMIT)

@@ -40,6 +40,7 @@ from .files import (
     RewriteOptions,
     TableOutput,
     add_refusals,
+    as_list,
     check_not_read,
     check_output,
     open_source,
@@ -79,11 +80,13 @@ def explode(file: File, column: ColumnName = None, *, rewriting: RewriteOptions)
 
     The other cells of the row are repeated.
     """
-    before = after = 0
+    before = 0
+    after = 0
     with rewrite_table(file, column, rewriting) as table:
         for piece in table.source.pieces():
             exploded = mv.explode(piece, table.column, prefix=rewriting.prefix)
-            before, after = before + len(piece), after + len(exploded)
+            before += len(piece)
+            after += len(exploded)
             table.write(exploded)
         table.summary = f"rows: {before:,}; rows after: {after:,}"
 
@@ -97,20 +100,27 @@ def duplicates(file: File, column: ColumnName = None, *, rewriting: RewriteOptio
     about 300 bytes for each row.
     """
     with rewrite_table(file, column, rewriting) as table:
-        name, prefix, source = table.column, rewriting.prefix, table.source
-        at = source.columns.index(name)
-        # A column with dictionaries has another one in each piece.
-        cells = pa.chunked_array(
-            [chunk for p in source.pieces([name]) for chunk in to_plain(p.column(at)).chunks]
-        )
-        found = mv.duplicates(pa.table({name: cells}), name, prefix=prefix).drop_columns([name])
+        name = table.column
+        prefix = rewriting.prefix
+        place = table.source.columns.index(name)
+        chunks = []
+        for piece in table.source.pieces([name]):
+            # A column with dictionaries has another one in each piece.
+            chunks += to_plain(piece.column(place)).chunks
+        addresses = pa.table({name: pa.chunked_array(chunks)})
+        marks = mv.duplicates(addresses, name, prefix=prefix).drop_columns([name])
         rows = 0
         for piece in table.pieces():
-            table.write(with_columns(piece, found.slice(rows, len(piece))))
+            table.write(with_columns(piece, marks.slice(rows, len(piece))))
             rows += len(piece)
-        repeated = len(found) - found[str(label_of(name, prefix, "duplicate_of"))].null_count
-        mailboxes = pc.count_distinct(found[str(label_of(name, prefix, "identity"))]).as_py()
-        table.summary = f"rows: {rows:,}; distinct mailboxes: {mailboxes:,}; rows that repeat an earlier one: {repeated:,}"
+        first = marks[str(label_of(name, prefix, "duplicate_of"))]
+        identity = marks[str(label_of(name, prefix, "identity"))]
+        mailboxes = pc.count_distinct(identity).as_py()
+        repeated = len(first) - first.null_count
+        table.summary = (
+            f"rows: {rows:,}; distinct mailboxes: {mailboxes:,}; "
+            f"rows that repeat an earlier one: {repeated:,}"
+        )
 
 
 @app.command()
@@ -139,8 +149,9 @@ def suppress(
         )
     if against is None and against_column is not None:
         raise mv.SettingsError("--against-column is for a list of people who must not be mailed")
-    listed = None if against is None else read_suppression_list(against, against_column)
-    rows = marked = 0
+    listed = read_suppression_list(against, against_column)
+    rows = 0
+    marked = 0
     with rewrite_table(file, column, rewriting, also_read=against) as table:
         given = suppress_where or ()
         listed = add_refusals(table.source, table.column, listed, given, quiet=rewriting.quiet)
@@ -149,7 +160,8 @@ def suppress(
         suppressed = str(label_of(table.column, rewriting.prefix, "suppressed"))
         for piece in table.pieces():
             out = mv.suppress(piece, table.column, listed, prefix=rewriting.prefix)
-            rows, marked = rows + len(piece), marked + (pc.sum(out[suppressed]).as_py() or 0)
+            rows += len(piece)
+            marked += pc.sum(out[suppressed]).as_py() or 0
             table.write(out)
         table.summary = f"rows: {rows:,}; rows on the list: {marked:,}"
 
@@ -187,35 +199,29 @@ def outcomes(
     reports = read_bounce_file(bounces, bounce_columns)
     with open_source(file, reading) as source:
         name = pick_verified(source, column, prefix)
-        whole = pa.concat_tables(
-            [piece.cast(plain_schema(piece.schema)) for piece in source.pieces()]
-        )
-        chosen = None if mailed is None else truth_of(whole, mailed)
+        pieces = [piece.cast(plain_schema(piece.schema)) for piece in source.pieces()]
+        whole = pa.concat_tables(pieces)
+        chosen = None
+        if mailed is not None:
+            chosen = truth_of(whole, mailed)
         frame = with_core(whole, name, prefix).to_pandas()
         with printed_warnings():
             counts = mv.outcomes(frame, name, reports, mailed=chosen, policy=policy, prefix=prefix)
         wrong = mv.contradicted(whole, name, reports, mailed=chosen, prefix=prefix)
-        table_output = TableOutput(
-            output, source, FormulaColumns(name, prefix, in_all=escape_formulas)
-        )
-        with table_output.open() as write:
+        escaped = FormulaColumns(name, prefix, in_all=escape_formulas)
+        with TableOutput(output, source, escaped).open() as write:
             write(wrong)
     print_remarks(source, quiet=quiet)
+    addresses = counts.attrs["outcomes"]
     if as_json:
-        records = json.loads(counts.reset_index().to_json(orient="records"))
-        print(
-            json.dumps(
-                {"counts": records, "contradicted": len(wrong), **counts.attrs["outcomes"]},
-                indent=2,
-            )
-        )
+        record = {"counts": records_of(counts), "contradicted": len(wrong), **addresses}
+        print(json.dumps(record, indent=2))
     elif output != STDIN:
         print(render_outcomes(counts))
     if not quiet:
-        found = counts.attrs["outcomes"]
+        matched = f"{addresses['matched']:,} mailed, {addresses['unmatched']:,} others"
         print_status(
-            f"addresses with a report: {found['matched']:,} mailed, {found['unmatched']:,} others; "
-            f"rows whose verdict was wrong: {len(wrong):,}"
+            f"addresses with a report: {matched}; rows whose verdict was wrong: {len(wrong):,}"
         )
     print_written(output, quiet=quiet)
 
@@ -243,11 +249,11 @@ def operators(
         name = pick_verified(source, column, prefix)
         for piece in verified_pieces(source, name, prefix):
             counts.add(Results(piece, name, prefix))
-    found = counts.table(top)
+    table = counts.table(top)
     if as_json:
-        print(json.dumps(json.loads(found.reset_index().to_json(orient="records")), indent=2))
+        print(json.dumps(records_of(table), indent=2))
     else:
-        print(render_operators(found))
+        print(render_operators(table))
 
 
 @app.command()
@@ -292,7 +298,7 @@ def breakdown(
     bounced = None
     if bounces is not None:
         bounced = bounced_mailboxes(read_bounce_file(bounces, bounce_columns))
-    counts = ListCounts(POLICIES["balanced"], bounced, [] if by is None else [by], ranks=by is None)
+    counts = ListCounts(POLICIES["balanced"], bounced, as_list(by), ranks=by is None)
     with open_source(file, reading) as source:
         name = pick_verified(source, column, prefix)
         others = list(source.columns)  # all are named where there is no such column
@@ -306,24 +312,33 @@ def breakdown(
     print_remarks(source, quiet=quiet)
     table = first_lines(table_of_counts(counts, what), top)
     if as_json:
-        lines = json.loads(table.reset_index().to_json(orient="records"))
-        print(json.dumps(lines, indent=2))
+        print(json.dumps(records_of(table), indent=2))
     else:
         print(table)
+
+
+def records_of(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The lines of a table with its index, for JSON."""
+    records: list[dict[str, Any]] = json.loads(table.reset_index().to_json(orient="records"))
+    return records
 
 
 def render_operators(counts: pd.DataFrame) -> str:
     """A table for a terminal, with a sentence below each operator that has one."""
     names = ("catch_all", "deferred", "refused", "no_answer", "dead")
-    titles = "".join(f" {name.replace('_', ' '):>9}" for name in names)
-    lines = [f"{'operator':<28} {'addresses':>11} {'clear':>11} {'of all':>7}{titles}"]
+    head = f"{'operator':<28} {'addresses':>11} {'clear':>11} {'of all':>7}"
+    for name in names:
+        head += f" {name.replace('_', ' '):>9}"
+    lines = [head]
     for row in counts.reset_index().to_dict("records"):
-        numbers = "".join(f" {row[name]:>9,}" for name in names)
-        shown = printable_text(row["operator"], 28)
-        lines.append(
-            f"{shown:<28} {row['addresses']:>11,} {row['clear']:>11,} {row['share']:>7.1%}{numbers}"
-        )
-        lines += [f"  {row['note']}"] if row["note"] else []
+        operator = printable_text(row["operator"], 28)
+        clear = f"{row['clear']:>11,} {row['share']:>7.1%}"
+        line = f"{operator:<28} {row['addresses']:>11,} {clear}"
+        for name in names:
+            line += f" {row[name]:>9,}"
+        lines.append(line)
+        if row["note"]:
+            lines.append(f"  {row['note']}")
     return "\n".join(lines)
 
 
@@ -360,43 +375,42 @@ def compare(
     """
     output = check_output(STDIN, output, as_json=as_json)
     check_not_read(output, "--output", a, b, bounces)
-    reports = None if bounces is None else read_bounce_file(bounces, bounce_columns)
+    reports = read_bounce_file(bounces, bounce_columns)
     given = parse_map(mapped)
     with printed_warnings():
         rows_a, is_mapped_a = read_compared(a, given)
         rows_b, is_mapped_b = read_compared(b, given)
         if not (is_mapped_a or is_mapped_b):
             raise mv.ColumnError("neither file has the columns of --map")
-        found = mv.compare(rows_a, rows_b, bounces=reports)
+        comparison = mv.compare(rows_a, rows_b, bounces=reports)
     if output is not None:
-        wrong = pa.Table.from_pandas(found.contradictions.reset_index(), preserve_index=False)
-        with create_table(
-            output, columns=wrong.column_names, is_escaped=lambda name: True
-        ) as writer:
+        contradictions = comparison.contradictions.reset_index()
+        wrong = pa.Table.from_pandas(contradictions, preserve_index=False)
+        names = wrong.column_names
+        with create_table(output, columns=names, is_escaped=lambda name: True) as writer:
             writer.write(wrong)
     if as_json:
-        print(json.dumps(comparison_record(found), indent=2))
+        print(json.dumps(comparison_record(comparison), indent=2))
     elif output != STDIN:
-        print(found)
+        print(comparison)
     if output is not None:
         print_written(output, quiet=quiet)
 
 
-def comparison_record(found: mv.Comparison) -> dict[str, Any]:
+def comparison_record(comparison: mv.Comparison) -> dict[str, Any]:
     """The figures of a comparison, for JSON."""
-    right = (
-        None
-        if found.right is None
-        else json.loads(found.right.reset_index().to_json(orient="records"))
-    )
+    a, b = comparison.names
+    right = None
+    if comparison.right is not None:
+        right = records_of(comparison.right)
     return {
-        "a": found.names[0],
-        "b": found.names[1],
-        "both": found.both,
-        "only_a": found.only_a,
-        "only_b": found.only_b,
-        "agreement": json.loads(found.agreement.to_json(orient="index")),
-        "contradictions": len(found.contradictions),
+        "a": a,
+        "b": b,
+        "both": comparison.both,
+        "only_a": comparison.only_a,
+        "only_b": comparison.only_b,
+        "agreement": json.loads(comparison.agreement.to_json(orient="index")),
+        "contradictions": len(comparison.contradictions),
         "right": right,
     }
 
@@ -405,13 +419,16 @@ def truth_of(table: pa.Table, column: str) -> list[bool]:
     """A column of true and false; other texts are an error."""
     if column not in table.column_names:
         names = table.column_names
-        raise mv.ColumnError(
-            f"--mailed: no column {column!r}{did_you_mean(column, names)}; there are {listed(names)}"
-        )
-    texts = [
-        str(cell if cell is not None else "").strip().lower() for cell in table[column].to_pylist()
-    ]
-    if wrong := sorted(set(texts) - {"true", "false", "1", "0", "yes", "no", ""}):
+        hint = did_you_mean(column, names)
+        raise mv.ColumnError(f"--mailed: no column {column!r}{hint}; there are {listed(names)}")
+    texts = []
+    for cell in table[column].to_pylist():
+        text = ""
+        if cell is not None:
+            text = str(cell).strip().lower()
+        texts.append(text)
+    wrong = sorted(set(texts) - {"true", "false", "1", "0", "yes", "no", ""})
+    if wrong:
         raise mv.SettingsError(
             f"--mailed: column {column!r} holds {wrong[0][:40]!r}; it needs true or false"
         )
@@ -420,17 +437,16 @@ def truth_of(table: pa.Table, column: str) -> list[bool]:
 
 def render_outcomes(counts: pd.DataFrame) -> str:
     """A table for a terminal; percentages are of the mailed addresses."""
-    lines = [
-        f"{'':<26} {'mailed':>9} {'hard':>7} {'of mailed':>9} {'95% interval':>16} {'blocked':>8} {'soft':>7}"
-    ]
+    hard = f"{'hard':>7} {'of mailed':>9} {'95% interval':>16}"
+    lines = [f"{'':<26} {'mailed':>9} {hard} {'blocked':>8} {'soft':>7}"]
     for row in counts.reset_index().to_dict("records"):
-        if row["mailed"]:
-            name = f"{row['by']} {str(row['value']).replace('_', ' ')}"
-            interval = f"{row['low']:.1%} to {row['high']:.1%}"
-            lines.append(
-                f"{name:<26} {row['mailed']:>9,} {row['hard']:>7,} {row['rate']:>9.1%} {interval:>16} "
-                f"{row['blocked']:>8,} {row['soft']:>7,}"
-            )
+        if not row["mailed"]:
+            continue
+        name = f"{row['by']} {str(row['value']).replace('_', ' ')}"
+        interval = f"{row['low']:.1%} to {row['high']:.1%}"
+        hard = f"{row['hard']:>7,} {row['rate']:>9.1%} {interval:>16}"
+        others = f"{row['blocked']:>8,} {row['soft']:>7,}"
+        lines.append(f"{name:<26} {row['mailed']:>9,} {hard} {others}")
     return "\n".join(lines)
 
 

@@ -14,13 +14,12 @@ import pyarrow as pa
 
 import mailverdict as mv
 
-from ..files.compression import COMPRESSIONS
 from ..files.readers import STDIN
 from ..files.writers import create_table
 from ..frames.results import Results
 from ..frames.send_list import SendListMaker
 from ..table.importers import find_importer
-from .files import check_not_read, partial_path
+from .files import check_not_read, partial_path, stem_of
 from .status import print_status
 
 
@@ -30,8 +29,7 @@ class SendListFiles:
     def __init__(self, service: str, output: str) -> None:
         self.importer = find_importer(service)
         whole = Path(output)
-        inner = Path(whole.stem) if whole.suffix.lower() in COMPRESSIONS else whole
-        name = f"{inner.stem}-{self.importer.name}"
+        name = f"{stem_of(whole)}-{self.importer.name}"
         self.send_path = str(whole.with_name(f"{name}.csv"))
         self.remove_path = str(whole.with_name(f"{name}-remove.csv"))
         self.maker = SendListMaker(self.importer, None)
@@ -72,7 +70,9 @@ class SendListFiles:
         """
 
         def choose(path: str) -> Path:
-            return partial_path(path) if has_failed() else Path(path)
+            if has_failed():
+                return partial_path(path)
+            return Path(path)
 
         with (
             create_table(self.send_path, choose=lambda: choose(self.send_path)) as send,

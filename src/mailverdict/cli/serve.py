@@ -132,14 +132,22 @@ def list_keys(file: KeyFile, as_json: Json = False) -> None:
 
     clients = read_keys(file)
     if as_json:
-        shown = [
-            {"name": k.name, "id": k.identifier, "created": k.created, "revoked": k.revoked}
-            for k in clients
-        ]
-        print(json.dumps(shown, indent=2))
+        records = []
+        for key in clients:
+            records.append(
+                {
+                    "name": key.name,
+                    "id": key.identifier,
+                    "created": key.created,
+                    "revoked": key.revoked,
+                }
+            )
+        print(json.dumps(records, indent=2))
         return
     for key in clients:
-        state = f"revoked {key.revoked}" if key.revoked else "valid"
+        state = "valid"
+        if key.revoked:
+            state = f"revoked {key.revoked}"
         print(f"{key.name:<30} mv_{key.identifier}_...  created {key.created}  {state}")
 
 

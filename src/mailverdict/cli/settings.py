@@ -44,9 +44,8 @@ class GivenOptions:
         values = self.values
         for name in command:
             values = values.setdefault(name, {})
-        values[parameter.name] = as_text(
-            value, f"{source}: {command[-1]} --{parameter.name}", many=parameter.multiple
-        )
+        name = f"{source}: {command[-1]} --{parameter.name}"
+        values[parameter.name] = as_text(value, name, many=parameter.multiple)
 
 
 def as_text(value: Any, name: str, *, many: bool) -> str | list[str]:
@@ -57,11 +56,9 @@ def as_text(value: Any, name: str, *, many: bool) -> str | list[str]:
         )
     if not many:
         return str(value)
-    return (
-        [str(each) for each in value]
-        if isinstance(value, list)
-        else re.findall(r"[^\s,]+", str(value))
-    )
+    if isinstance(value, list):
+        return list(map(str, value))
+    return re.findall(r"[^\s,]+", str(value))
 
 
 def read_options(group: Any, config: str | None, environ: Mapping[str, str]) -> GivenOptions:
@@ -76,7 +73,9 @@ def read_options(group: Any, config: str | None, environ: Mapping[str, str]) -> 
     path = settings_path(config)
     if path is not None:
         read_file(path, commands, found)
-        found.file, found.from_file = None if config else path, frozenset(found.values)
+        found.from_file = frozenset(found.values)
+        if not config:
+            found.file = path
     for command, options in commands.items():
         for option, parameter in options.items():
             names = [variable(option), variable(*command, option)]
@@ -90,16 +89,13 @@ def read_options(group: Any, config: str | None, environ: Mapping[str, str]) -> 
 def walk(path: CommandPath, command: Any) -> Iterator[tuple[CommandPath, dict[str, Any]]]:
     """The options of each command by their names."""
     if path:
-        options = [
-            each
-            for each in command.params
-            if each.param_type_name == "option" and each.name != "help"
-        ]
-        names = [next(name for name in each.opts if name.startswith("--")) for each in options]
-        yield (
-            path,
-            {name.removeprefix("--"): each for name, each in zip(names, options, strict=True)},
-        )
+        options = {}
+        for parameter in command.params:
+            if parameter.param_type_name != "option" or parameter.name == "help":
+                continue
+            name = next(name for name in parameter.opts if name.startswith("--"))
+            options[name.removeprefix("--")] = parameter
+        yield path, options
     for name, child in getattr(command, "commands", {}).items():
         yield from walk((*path, name), child)
 
@@ -111,11 +107,11 @@ def settings_path(given: str | None) -> Path | None:
     path = user_path(given or SETTINGS_FILE)
     if path.is_file():
         return path
-    if given:
-        raise SettingsError(
-            f"--config {given}: {'it is not a file' if path.exists() else 'no such file'}"
-        )
-    return None
+    if not given:
+        return None
+    if path.exists():
+        raise SettingsError(f"--config {given}: it is not a file")
+    raise SettingsError(f"--config {given}: no such file")
 
 
 def read_file(path: Path, commands: Commands, found: GivenOptions) -> None:
@@ -124,15 +120,19 @@ def read_file(path: Path, commands: Commands, found: GivenOptions) -> None:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as exc:
         raise SettingsError(f"{path} cannot be read as TOML: {exc}") from exc
-    general = {
-        option_name(name): value for name, value in data.items() if not isinstance(value, dict)
-    }
+    general = {}
+    for name, value in data.items():
+        if isinstance(value, dict):
+            continue
+        general[option_name(name)] = value
     if BEFORE_COMMAND in general:
         found.log_format = str(general.pop(BEFORE_COMMAND))
-    having = {
-        each: options for each, options in commands.items() if each[0] not in SERVICE_COMMANDS
-    }
-    known = {name for options in having.values() for name in options}
+    having = {}
+    known: set[str] = set()
+    for command, options in commands.items():
+        if command[0] not in SERVICE_COMMANDS:
+            having[command] = options
+            known.update(options)
     for name, value in general.items():
         check_known(name, known, f"{path}: {name!r} is not an option of any command")
         for command, options in having.items():
@@ -148,20 +148,16 @@ def read_table(
 ) -> None:
     """Read the options of one command, and of the commands below it."""
     where = f"[{'.'.join(command)}]"
-    check_known(
-        " ".join(command),
-        {" ".join(each) for each in commands},
-        f"{path}: {where} is not a command",
-    )
+    known = {" ".join(name) for name in commands}
+    check_known(" ".join(command), known, f"{path}: {where} is not a command")
     for name, value in table.items():
         if isinstance(value, dict):
             read_table(path, (*command, name), value, commands, found)
             continue
         option = option_name(name)
-        check_known(
-            option, set(commands[command]), f"{path}: {name!r} in {where} is not an option of it"
-        )
-        found.put(command, commands[command][option], value, str(path))
+        options = commands[command]
+        check_known(option, set(options), f"{path}: {name!r} in {where} is not an option of it")
+        found.put(command, options[option], value, str(path))
 
 
 def option_name(key: str) -> str:
@@ -170,14 +166,12 @@ def option_name(key: str) -> str:
 
 def check_known(name: str, known: set[str], problem: str) -> None:
     """Raise `SettingsError` for an unknown name, with the known ones that are like it."""
-    if name not in known:
-        close = get_close_matches(name, sorted(known), 3)
-        hint = (
-            f"did you mean {' or '.join(close)}?"
-            if close
-            else f"there are {', '.join(sorted(known))}"
-        )
-        raise SettingsError(f"{problem}; {hint}")
+    if name in known:
+        return
+    close = get_close_matches(name, sorted(known), 3)
+    if close:
+        raise SettingsError(f"{problem}; did you mean {' or '.join(close)}?")
+    raise SettingsError(f"{problem}; there are {', '.join(sorted(known))}")
 
 
 def variable(*names: str) -> str:
@@ -191,10 +185,7 @@ def variable(*names: str) -> str:
 
 def service_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment without the variables of options, which are not the service's."""
-    own = {variable("config"), variable(BEFORE_COMMAND)}
+    general = (variable("config"), variable(BEFORE_COMMAND))
     of_commands = (variable("serve_"), variable("worker_"))
-    return {
-        name: text
-        for name, text in environ.items()
-        if not name.startswith(of_commands) and name not in own
-    }
+    names = [name for name in environ if not name.startswith(of_commands)]
+    return {name: environ[name] for name in names if name not in general}

@@ -30,7 +30,8 @@ class LogFormat(StrEnum):
     """How messages are written to standard error."""
 
     TEXT = "text"
-    JSON = "json"  # an object in each line: time, level, message, and fields that depend on the message
+    # An object in each line: time, level, message, and fields that depend on the message.
+    JSON = "json"
 
 
 @dataclass(frozen=True)
@@ -46,22 +47,27 @@ class StatusLog:
     def line(self, message: str, label: str = "", **fields: Any) -> str:
         """One message; a `label` is ``note``, ``warning`` or ``error``."""
         if self.is_json:
-            level = label if label in ("warning", "error") else "info"
+            level = "info"
+            if label in ("warning", "error"):
+                level = label
             moment = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-            return json.dumps(
-                {"time": moment, "level": level, "message": message, **fields}, ensure_ascii=False
-            )
+            record = {"time": moment, "level": level, "message": message, **fields}
+            return json.dumps(record, ensure_ascii=False)
         if not label:
             return message
-        title = f"{'mailverdict' if label == 'error' else label}:"
-        is_coloured = label in COLOURS and sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-        return f"{typer.style(title, fg=COLOURS[label]) if is_coloured else title} {message}"
+        title = f"{label}:"
+        if label == "error":
+            title = "mailverdict:"
+        if label in COLOURS and sys.stderr.isatty() and not os.environ.get("NO_COLOR"):
+            title = typer.style(title, fg=COLOURS[label])
+        return f"{title} {message}"
 
     def write(self, message: str, label: str = "", **fields: Any) -> None:
         print(self.line(message, label, **fields), file=sys.stderr, flush=True)
 
 
-STATUS: ContextVar[StatusLog] = ContextVar("status", default=StatusLog())  # noqa: B039 - it is immutable
+# The default is immutable.
+STATUS: ContextVar[StatusLog] = ContextVar("status", default=StatusLog())  # noqa: B039
 
 
 def print_status(text: str, label: str = "") -> None:
@@ -72,8 +78,8 @@ def print_status(text: str, label: str = "") -> None:
 def print_error(message: object, status: int) -> None:
     """Print an error in one line, with the exit status where lines are JSON."""
     log = STATUS.get()
-    fields = {"exit_status": status} if log.is_json else {}
-    log.write(" ".join(str(message).split()), "error", **fields)
+    text = " ".join(str(message).split())
+    log.write(text, "error", exit_status=status)
 
 
 def exit_with_error(message: object, status: int) -> NoReturn:
@@ -89,8 +95,8 @@ def printed_warnings(label: str = "note") -> Iterator[None]:
         try:
             yield
         finally:  # they may tell the cause of an error
-            for message in dict.fromkeys(str(each.message) for each in caught):
-                print_status(message, label)
+            for text in dict.fromkeys(str(warning.message) for warning in caught):
+                print_status(text, label)
 
 
 def accept_all_characters() -> None:
@@ -121,12 +127,13 @@ class ProgressLog:
         seconds: float = PROGRESS_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.log, self.seconds, self.clock = log, seconds, clock
+        self.log = log
+        self.seconds = seconds
+        self.clock = clock
         self.written_at = clock()
 
     def __call__(self, progress: Progress) -> None:
         if self.clock() - self.written_at < self.seconds:
             return
         self.written_at = self.clock()
-        fields: dict[str, Any] = {"progress": asdict(progress)} if self.log.is_json else {}
-        self.log.write(str(progress), **fields)
+        self.log.write(str(progress), progress=asdict(progress))

@@ -27,7 +27,8 @@ class Stopper:
         on_stop: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.on_stop, self.clock = on_stop, clock
+        self.on_stop = on_stop
+        self.clock = clock
         self.requested_at = 0.0
         self.is_requested = False
         self.exit_status = 128 + signal.SIGINT  # as shells report a process that a signal ended
@@ -35,9 +36,9 @@ class Stopper:
 
     def __enter__(self) -> Stopper:
         # Possible in the main thread only.
-        self.previous_handlers = {
-            number: signal.signal(number, self.on_signal) for number in handled_signals()
-        }
+        self.previous_handlers = {}
+        for number in handled_signals():
+            self.previous_handlers[number] = signal.signal(number, self.on_signal)
         return self
 
     def __exit__(
@@ -76,13 +77,12 @@ class Stopper:
 
 def handled_signals() -> list[signal.Signals]:
     """The signals that end a program, without those that this process was told to ignore."""
-    # Windows has no SIGHUP.
-    known = (getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP"))
-    return [
-        number
-        for number in known
-        if number is not None and signal.getsignal(number) is not signal.SIG_IGN
-    ]
+    numbers = []
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # Windows has no SIGHUP
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            numbers.append(number)
+    return numbers
 
 
 def exit_on_signal(number: int, frame: FrameType | None) -> NoReturn:

@@ -9,8 +9,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
+from functools import partial
+from operator import attrgetter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +30,9 @@ from ..files.writers import FormulaColumns
 from ..frames.duplicates import SentMailboxes
 from ..frames.file_run import FileRun
 from ..frames.planning import plan_pieces
-from ..frames.policy import decide_rows, describe_repeats, find_policy, read_decided
+from ..frames.policy import Policy, decide_rows, describe_repeats, find_policy, read_decided
 from ..frames.results import Results
+from ..frames.suppress import SuppressionList
 from ..model.arrow import one_array
 from ..model.table import SOURCE_REMOTE, plain_schema
 from ..model.words import ValidationType, count_of
@@ -45,6 +48,7 @@ from .files import (
     RewriteOptions,
     TableOutput,
     add_refusals,
+    as_list,
     check_not_read,
     check_output,
     open_source,
@@ -172,7 +176,7 @@ def verify(
         )
     send_list = SendListFiles.check(for_service, policy, output, file, suppress, known, report)
     written = parse_columns(columns, clean=clean)
-    listed = None if suppress is None else read_suppression_list(suppress, against_column)
+    listed = read_suppression_list(suppress, against_column)
     settled = read_known_file(known, mapped, validation_type, max_age, against_column)
     options = {
         "validation_type": validation_type,
@@ -184,12 +188,10 @@ def verify(
         "max_age": max_age,
         "refresh": split_list(refresh),
         "on_quota": on_quota,
-        "screen": pick_screen(screen, resolver, resolver_check=resolver_check)
-        if backend
-        else screen,
+        "screen": pick_screen(screen, backend, resolver, resolver_check=resolver_check),
         "known": settled,
         "offline": offline,
-        "progress": False if quiet or STATUS.get().is_json else "auto",
+        "progress": pick_progress(quiet=quiet),
     }
     with (
         open_source(file, reading) as source,
@@ -200,16 +202,16 @@ def verify(
     ):
         name = pick_column(source, column)
         listed = add_refusals(source, name, listed, suppress_where or (), quiet=quiet)
-        needed = [name, *(rule.column for rule in listed.rules)] if listed else [name]
-        if report is not None and not is_page(report):
-            needed = list(source.columns)  # a workbook has all
+        needed = needed_columns(source, name, listed, report)
         identifiers = []
         if send_list is not None:
             identifiers = send_list.find_identifier(source.columns, name)
             needed += identifiers
         run = FileRun(name, stopper, backend=asked, listener=progress_log(quiet=quiet), **options)
         added = {"part": explode, "suppressed": listed is not None, "source": settled is not None}
-        written += [each for each, is_added in added.items() if is_added and each not in written]
+        for result_column, is_added in added.items():
+            if is_added and result_column not in written:
+                written.append(result_column)
         rows = VerifiedRows(
             source,
             name,
@@ -222,24 +224,13 @@ def verify(
             keep_repeats=keep_repeats,
             identifiers=identifiers,
         )
-        by_action = None if policy is None else ActionSheets(rows.label("action"), rows.for_people)
         escaped = FormulaColumns(name, prefix, in_all=escape_formulas)
-        table_output = TableOutput(output, source, escaped, by_action=by_action)
-
-        def given_rows() -> Iterator[pa.Table]:
-            if not explode:
-                return table_output.pieces(needed)
-            return (mv.explode(piece, name, prefix=prefix) for piece in source.pieces())
+        table_output = TableOutput(output, source, escaped, by_action=rows.sheets())
+        given_rows = partial(rows_to_verify, table_output, needed, name, prefix, explode=explode)
+        table_output.check_room(given_rows)
 
         def marked_rows() -> Iterator[pa.Table]:
-            pieces = given_rows()
-            return (
-                pieces
-                if listed is None
-                else (mv.suppress(each, name, listed, prefix=prefix) for each in pieces)
-            )
-
-        table_output.check_room(given_rows)
+            return mark_rows(given_rows(), name, prefix, listed)
 
         def has_failed() -> bool:
             return run.failure is not None
@@ -251,11 +242,7 @@ def verify(
             for piece in run.verify(marked_rows):
                 write(rows.add(piece))
     print_notices(run)
-    if rows.repeated and not quiet:
-        repeat = count_of(rows.repeated, "row has a mailbox", "rows have a mailbox")
-        print_status(
-            f"{repeat} that an earlier row is sent at: dropped; --keep-repeats sends all", "note"
-        )
+    rows.print_repeats(quiet=quiet)
     print_remarks(source, quiet=quiet)
     outcome = FileOutcome(
         run,
@@ -277,12 +264,44 @@ def verify(
         rows.save_report(validation_type, list_name(file), again, getattr(asked, "label", ""))
         print_written(report, quiet=quiet)
     if run.failure is not None and output is not None and table_output.written != output:
-        print_status(
-            f"the run failed: {output} is not changed; what is checked so far is in {table_output.written}"
-        )
+        checked = f"what is checked so far is in {table_output.written}"
+        print_status(f"the run failed: {output} is not changed; {checked}")
     if sandbox and not quiet:
         print_status(MADE_UP, "note")
     outcome.exit_early()
+
+
+def needed_columns(
+    source: TableFile, name: str, listed: SuppressionList | None, report: str | None
+) -> list[str]:
+    """The columns to read besides those of results."""
+    if report is not None and not is_page(report):
+        return list(source.columns)  # a workbook has all
+    if listed is None:
+        return [name]
+    return [name, *(rule.column for rule in listed.rules)]
+
+
+def rows_to_verify(
+    output: TableOutput, needed: Sequence[str], name: str, prefix: str | None, *, explode: bool
+) -> Iterator[pa.Table]:
+    """The rows of the file; with `explode` one for each address of a cell."""
+    if not explode:
+        yield from output.pieces(needed)
+        return
+    for piece in output.source.pieces():
+        yield mv.explode(piece, name, prefix=prefix)
+
+
+def mark_rows(
+    pieces: Iterator[pa.Table], name: str, prefix: str | None, listed: SuppressionList | None
+) -> Iterator[pa.Table]:
+    """The rows, with a mark for people who must not be mailed if there is a list of them."""
+    for piece in pieces:
+        if listed is None:
+            yield piece
+        else:
+            yield mv.suppress(piece, name, listed, prefix=prefix)
 
 
 def check_second_table(against_column: str | None, *paths: str | None) -> None:
@@ -296,25 +315,37 @@ def check_second_table(against_column: str | None, *paths: str | None) -> None:
 def progress_log(*, quiet: bool) -> ProgressLog | None:
     """What writes lines about the progress where no bar is shown."""
     log = STATUS.get()
-    return ProgressLog(log) if not quiet and (log.is_json or not sys.stderr.isatty()) else None
+    has_bar = sys.stderr.isatty() and not log.is_json
+    if quiet or has_bar:
+        return None
+    return ProgressLog(log)
+
+
+def pick_progress(*, quiet: bool) -> bool | Literal["auto"]:
+    """Whether the library shows a bar."""
+    if quiet or STATUS.get().is_json:
+        return False
+    return "auto"
 
 
 def options_given(context: typer.Context) -> list[str]:
     """The options of the command line as they were given, but for the verdicts to verify again."""
     words = []
     for option in context.command.params:
-        value, name = context.params.get(str(option.name)), max(option.opts, key=len)
         source = context.get_parameter_source(str(option.name))
         if source is None or source.name != "COMMANDLINE" or option.name in ("file", "refresh"):
             continue
-        if isinstance(value, bool):
-            words.append(name if value else max(option.secondary_opts, key=len))
+        name = max(option.opts, key=len)
+        value = context.params.get(str(option.name))
+        if value is True:
+            words.append(name)
+        elif value is False:
+            words.append(max(option.secondary_opts, key=len))
+        elif isinstance(value, list):
+            for part in value:
+                words += [name, str(part)]
         else:
-            words += [
-                word
-                for each in (value if isinstance(value, list) else [value])
-                for word in (name, str(each))
-            ]
+            words += [name, str(value)]
     return words
 
 
@@ -333,9 +364,11 @@ def check_report(
 
 
 def pick_screen(
-    screen: str | None, resolver: str | None, *, resolver_check: bool
+    screen: str | None, backend: str | None, resolver: str | None, *, resolver_check: bool
 ) -> mv.LocalBackend | str | None:
     """With a service, the given resolver is used for screening."""
+    if not backend:
+        return screen
     if resolver is not None and screen is None:
         raise mv.SettingsError(
             "--resolver with --backend needs --screen mx: a service has its own resolver"
@@ -349,9 +382,11 @@ MADE_UP = (
     "made-up servers gave these verdicts, which say nothing about real addresses: "
     "leave out --sandbox to verify them"
 )
-REPAIRS = tuple(c.name for c in REPAIR_COLUMNS)
+REPAIRS = tuple(column.name for column in REPAIR_COLUMNS)
 # Columns that the summary and policies need, whether they are written or not.
-COUNTED = (*(c.name for c in choose_columns("core")), "disposable_suspected")
+COUNTED = (*(column.name for column in choose_columns("core")), "disposable_suspected")
+# Columns beside these that say something of a row that policies look at.
+JUDGED = (*COUNTED, "clean", "change", "suppressed", "decision", "decided_address")
 
 
 class VerifiedRows:
@@ -374,20 +409,29 @@ class VerifiedRows:
         # Called with each piece and its actions; the identifiers are columns that it needs.
         self.on_decided: Callable[[Results, pa.Array], None] | None = None
         self.identifiers = identifiers
-        self.keep_repeats, self.sent = keep_repeats, SentMailboxes()
+        self.keep_repeats = keep_repeats
+        self.sent = SentMailboxes()
         self.repeated = 0  # rows whose mailbox is sent in an earlier row
-        self.column, self.prefix, self.audience = column, prefix, audience
-        self.policy = None if policy is None else find_policy(policy)
+        self.column = column
+        self.prefix = prefix
+        self.audience = audience
         self.given = {*source.columns, LINE}
         self.added = [self.label(name) for name in names]
         self.report_path = report
         self.person_sheet = PersonSheet()
-        policy_of_report = None if report is None else self.policy or find_policy("balanced")
-        self.counts = Counts(policy_of_report)
-        self.origins = None if policy_of_report is None else ListCounts(policy_of_report)
-        self.judge = self.policy or policy_of_report  # what says which rows are sent
-        # Read now: the output may replace the file.
-        self.earlier = None if earlier is None else read_earlier(earlier, column, prefix)
+        self.has_actions = policy is not None  # whether they are written
+        self.judge: Policy | None = None  # what says which rows are sent
+        if policy is not None or report is not None:
+            self.judge = find_policy(policy or "balanced")
+        self.counts = Counts()
+        self.origins: ListCounts | None = None
+        if report is not None:
+            assert self.judge is not None
+            self.counts = Counts(self.judge)
+            self.origins = ListCounts(self.judge)
+        self.earlier: Results | None = None
+        if earlier is not None:  # read now: the output may replace the file
+            self.earlier = read_earlier(earlier, column, prefix)
         self.has_sheets = report is not None and not is_page(report)  # of all rows
         self.is_kept = self.has_sheets or earlier is not None
         self.kept: list[pa.Table] = []  # for a workbook, which has all rows, and for a comparison
@@ -397,13 +441,9 @@ class VerifiedRows:
 
     def add(self, piece: pa.Table) -> pa.Table:
         """Count a piece and return the columns to write."""
-        judged = (
-            self.label(name)
-            for name in (*COUNTED, "clean", "change", "suppressed", "decision", "decided_address")
-        )
-        results = piece.select(
-            [self.column, *(label for label in judged if label in piece.column_names)]
-        )
+        names = piece.column_names
+        judged = [label for label in map(self.label, JUDGED) if label in names]
+        results = piece.select([self.column, *judged])
         rows = read_decided(results, self.column, self.prefix)
         decided = None
         if self.judge is not None:
@@ -420,33 +460,46 @@ class VerifiedRows:
             action = one_array(decided["action"]).cast(pa.string())
             self.on_decided(read_decided(named, self.column, self.prefix), action)
         self.counts.add(rows)
+        whole = without_lines(piece)
         if self.origins is not None:
-            names = piece.column_names
-            shown_or_judged = [at for at, each in enumerate(names) if each != LINE]
-            self.origins.add(rows, Table(piece.select(shown_or_judged), self.column))
+            self.origins.add(rows, Table(whole, self.column))
         if self.is_kept:
-            kept = self.with_others(results, piece) if self.has_sheets else results
+            kept = results
+            if self.has_sheets:
+                kept = self.with_others(results, whole)
             self.kept.append(kept.cast(plain_schema(kept.schema)))
-        given = [at for at, name in enumerate(piece.column_names) if name in self.given]
-        added = [
-            name for name in self.added if name not in self.given and name in piece.column_names
-        ]
-        shown = piece.select([*given, *(piece.column_names.index(name) for name in added)])
-        if self.policy is not None and decided is not None:
+        # By position, since names of the user's may occur twice.
+        shown = [place for place, name in enumerate(names) if name in self.given]
+        for name in self.added:
+            if name not in self.given and name in names:
+                shown.append(names.index(name))
+        written = piece.select(shown)
+        if self.has_actions and decided is not None:
             for name in ("action", "action_why"):
-                shown = put_column(
-                    shown, pa.field(self.label(name), pa.string()), decided[name].cast(pa.string())
-                )
-        return shown
+                field = pa.field(self.label(name), pa.string())
+                written = put_column(written, field, decided[name].cast(pa.string()))
+        return written
 
-    def with_others(self, results: pa.Table, piece: pa.Table) -> pa.Table:
+    def with_others(self, results: pa.Table, whole: pa.Table) -> pa.Table:
         """All columns of a piece, with the results as they were judged."""
-        names = piece.column_names
-        whole = piece.select([at for at, name in enumerate(names) if name != LINE])
+        names = whole.column_names
         for name in results.column_names:
             if name not in names:
                 whole = put_column(whole, results.field(name), results[name])
         return whole
+
+    def sheets(self) -> ActionSheets | None:
+        """What makes a sheet for each action, if the table is a workbook."""
+        if not self.has_actions:
+            return None
+        return ActionSheets(self.label("action"), self.for_people)
+
+    def print_repeats(self, *, quiet: bool) -> None:
+        if not self.repeated or quiet:
+            return
+        rows = count_of(self.repeated, "row has a mailbox", "rows have a mailbox")
+        how = "dropped; --keep-repeats sends all"
+        print_status(f"{rows} that an earlier row is sent at: {how}", "note")
 
     def for_people(self, piece: pa.Table) -> pa.Table:
         """The rows that are written as a person reads them, for the sheets of a workbook."""
@@ -476,12 +529,11 @@ class VerifiedRows:
         """Write the report of all pieces; `answered_by` is the label of the backend, if any."""
         assert self.report_path is not None
         self.counts.validation_types[str(validation_type)] = None
-        self.counts.answered_by.update(dict.fromkeys(filter(None, [answered_by])))
-        rows = (
-            read_decided(pa.concat_tables(self.kept), self.column, self.prefix)
-            if self.kept
-            else None
-        )
+        if answered_by:
+            self.counts.answered_by[answered_by] = None
+        rows = None
+        if self.kept:
+            rows = read_decided(pa.concat_tables(self.kept), self.column, self.prefix)
         made = make_report(
             self.counts,
             self.column,
@@ -495,6 +547,12 @@ class VerifiedRows:
         made.save(self.report_path)
 
 
+def without_lines(piece: pa.Table) -> pa.Table:
+    """A piece without the text of its lines, which is copied to the output."""
+    names = piece.column_names
+    return piece.select([place for place, name in enumerate(names) if name != LINE])
+
+
 def is_page(path: str) -> bool:
     """Whether a report at this path has counts only."""
     return not path.lower().endswith(".xlsx")
@@ -502,7 +560,9 @@ def is_page(path: str) -> bool:
 
 def list_name(file: str) -> str:
     """What a report calls the list."""
-    return "standard input" if file == STDIN else Path(file).name
+    if file == STDIN:
+        return "standard input"
+    return Path(file).name
 
 
 def announce_stop() -> None:
@@ -512,13 +572,16 @@ def announce_stop() -> None:
     """
     log = STATUS.get()
     line = log.line("stopping: unfinished rows will be pending; press Ctrl-C again to exit at once")
-    os.write(sys.stderr.fileno(), f"{'' if log.is_json else chr(10)}{line}\n".encode())
+    if not log.is_json:
+        line = f"\n{line}"
+    os.write(sys.stderr.fileno(), f"{line}\n".encode())
 
 
 def print_notices(run: FileRun) -> None:
     for notice in (*run.notices, *run.several_notices()):
         print_status(notice, "note")
-    if problem := run.problem():
+    problem = run.problem()
+    if problem:
         print_status(problem, "warning")
 
 
@@ -529,15 +592,14 @@ def clean(file: File, column: ColumnName = None, *, rewriting: RewriteOptions) -
 
     Unwrap, strip, lower-case domains, suggest. Uses no network.
     """
-    rows = changed = 0
+    rows = 0
+    changed = 0
     with rewrite_table(file, column, rewriting) as table:
         for piece in table.pieces():
             cleaned = mv.clean(piece, table.column, prefix=rewriting.prefix)
             change = cleaned[label_of(table.column, rewriting.prefix, "change")]
-            rows, changed = (
-                rows + len(piece),
-                changed + (pc.sum(pc.not_equal(change, "")).as_py() or 0),
-            )
+            rows += len(piece)
+            changed += pc.sum(pc.not_equal(change, "")).as_py() or 0
             table.write(cleaned)
         table.summary = f"rows: {rows:,}; cells cleaned: {changed:,}"
 
@@ -584,11 +646,13 @@ def plan(
             "offline": offline,
             "clean": clean,
         }
+        tables = ([Table(piece, name)] for piece in addresses_of(source, name))
         with printed_warnings("warning"):
-            found = plan_pieces(
-                ([Table(piece, name)] for piece in addresses_of(source, name)), options
-            )
-    print(json.dumps(asdict(found), indent=2, default=str) if as_json else found)
+            planned = plan_pieces(tables, options)
+    if as_json:
+        print(json.dumps(asdict(planned), indent=2, default=str))
+    else:
+        print(planned)
 
 
 @app.command()
@@ -624,8 +688,9 @@ def estimate(
     All domains are looked up here. The answers are kept in the journal, so that verify asks only
     the rest. The column is held in memory.
     """
-    has_own = backend is not None and (resolver is not None or not resolver_check)
-    screen = mv.LocalBackend(resolver=resolver, resolver_check=resolver_check) if has_own else None
+    screen = None
+    if backend is not None and (resolver is not None or not resolver_check):
+        screen = mv.LocalBackend(resolver=resolver, resolver_check=resolver_check)
     check_second_table(against_column, known)
     settled = read_known_file(known, mapped, validation_type, max_age, against_column)
     with (
@@ -637,7 +702,7 @@ def estimate(
         name = pick_column(source, column)
         rows = pa.concat_tables(addresses_of(source, name))
         with printed_warnings("warning"):
-            found = mv.estimate(
+            estimated = mv.estimate(
                 rows,
                 name,
                 sample=sample,
@@ -650,10 +715,13 @@ def estimate(
                 screen=screen,
                 clean=clean,
                 known=settled,
-                progress=False if quiet or STATUS.get().is_json else "auto",
+                progress=pick_progress(quiet=quiet),
             )
     print_remarks(source, quiet=quiet)
-    print(json.dumps(found.to_dict(), indent=2) if as_json else found)
+    if as_json:
+        print(json.dumps(estimated.to_dict(), indent=2))
+    else:
+        print(estimated)
 
 
 @app.command()
@@ -689,26 +757,36 @@ def report(
     check_not_read(output, "--output", file, bounces, earlier)
     check_path(output)
     check_audience(audience)
-    reports = None if bounces is None else read_bounce_file(bounces, bounce_columns)
+    reports = read_bounce_file(bounces, bounce_columns)
+    chosen = find_policy(policy or "balanced")
+    counts = Counts(chosen)
+    origins = ListCounts(chosen, asked=as_list(by))
+    is_kept = not is_page(output) or reports is not None or earlier is not None
+    kept = []
     with open_source(file, reading) as source:
         name = pick_verified(source, column, prefix)
-        chosen = find_policy(policy or "balanced")
-        counts = Counts(chosen)
-        origins = ListCounts(chosen, asked=[] if by is None else [by])
-        kept = []
-        is_kept = not (is_page(output) and reports is None and earlier is None)
         for piece in verified_pieces(source, name, prefix, source.columns):
             rows_of_piece = read_decided(piece, name, prefix)
             counts.add(rows_of_piece)
             origins.add(rows_of_piece)
             if is_kept:
                 kept.append(piece)
-    rows = read_decided(pa.concat_tables(kept), name, prefix) if is_kept else None
-    before = None if earlier is None else read_earlier(earlier, name, prefix)
-    again = reported_command(file, name, counts)
-    options = {"name": list_name(file), "again": again, "audience": audience}
+    rows = None
+    if is_kept:
+        rows = read_decided(pa.concat_tables(kept), name, prefix)
+    before = None
+    if earlier is not None:
+        before = read_earlier(earlier, name, prefix)
     made = make_report(
-        counts, name, rows, bounces=reports, earlier=before, origins=origins, **options
+        counts,
+        name,
+        rows,
+        bounces=reports,
+        earlier=before,
+        name=list_name(file),
+        again=reported_command(file, name, counts),
+        audience=audience,
+        origins=origins,
     )
     made.save(output)
     print_written(output, quiet=quiet)
@@ -716,29 +794,36 @@ def report(
 
 def addresses_of(source: TableFile, column: str) -> Iterator[pa.Table]:
     """The column, and its repaired addresses if the file has them, as a text file has them."""
-    repaired = (label_of(column, None, each.name) for each in REPAIR_COLUMNS)
-    names = [column, *(label for label in repaired if label in source.columns)]
+    names = [column]
+    for repair in REPAIRS:
+        label = str(label_of(column, None, repair))
+        if label in source.columns:
+            names.append(label)
     for piece in source.pieces(names):
-        yield pa.table(
-            [to_plain(piece.column(piece.column_names.index(name))) for name in names], names=names
-        )
+        cells = [to_plain(piece.column(piece.column_names.index(name))) for name in names]
+        yield pa.table(cells, names=names)
 
 
 def reported_command(file: str, column: str, counts: Counts) -> str:
     """The command that verifies a file once more; empty where its check is not known."""
     if len(counts.validation_types) != 1 or file == STDIN:
         return ""
-    service = (
-        ("--backend", "URL") if counts.number(lambda each: each.source == SOURCE_REMOTE) else ()
-    )
-    return verify_command(file, ["--column", column, "--type", *counts.validation_types, *service])
+    options = ["--column", column, "--type", *counts.validation_types]
+    if counts.by(attrgetter("source"))[SOURCE_REMOTE]:
+        options += ["--backend", "URL"]
+    return verify_command(file, options)
 
 
 def parse_columns(text: str, *, clean: bool) -> list[str]:
     """Names of columns and sets of columns; with `clean` those of repairs are added."""
     if text == "short":
-        return [c.name for c in choose_columns(text, clean=clean)]
+        return [column.name for column in choose_columns(text, clean=clean)]
     names: list[str] = []
-    for each in text.split(","):
-        names += [c.name for c in choose_columns(each)] if each in SETS else [each.strip()]
-    return list(dict.fromkeys([*filter(None, names), *(REPAIRS if clean else ())]))
+    for part in text.split(","):
+        if part in SETS:
+            names += [column.name for column in choose_columns(part)]
+        elif part.strip():
+            names.append(part.strip())
+    if clean:
+        names += REPAIRS
+    return list(dict.fromkeys(names))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +35,8 @@ from .status import (
 
 DONE, USAGE, QUOTA, SERVICE, ABOVE_LIMIT, INTERRUPTED = 0, 2, 3, 4, 5, 130
 SANDBOX_NOTE = "Using the sandbox: made-up domains on this machine; no real server is asked."
-UsageError: type[Any] = typer.BadParameter.__base__  # type: ignore[assignment]  # typer has no name of its own for it
+# Typer has no name of its own for it.
+UsageError: type[Any] = typer.BadParameter.__base__  # type: ignore[assignment]
 # The commands by what people want to do, in the order of --help.
 GROUPS = {
     "Verify": ("verify", "plan", "estimate", "audit", "check", "explain", "quota", "audit-host"),
@@ -52,11 +54,11 @@ class GroupedCommands(typer.core.TyperGroup):
         width = max(map(len, self.commands))
         limit = formatter.width - 6 - width
         for title, names in GROUPS.items():
-            helps = [self.commands[name].get_short_help_str(limit) for name in names]
+            lines = []
+            for name in names:
+                lines.append((name.ljust(width), self.commands[name].get_short_help_str(limit)))
             with formatter.section(title):
-                formatter.write_dl(
-                    [(name.ljust(width), text) for name, text in zip(names, helps, strict=True)]
-                )
+                formatter.write_dl(lines)
 
 
 # The options of a command with many, by what they are about, in the order of --help; by their names
@@ -164,14 +166,19 @@ def parse_log_format(text: str | None) -> LogFormat:
 
 def option_names(group: Any, command: str) -> dict[str, str]:
     """The options of a command by their names in Python."""
-    options = [each for each in group.commands[command].params if each.param_type_name == "option"]
-    return {str(each.name): max(each.opts, key=len) for each in options}
+    names = {}
+    for parameter in group.commands[command].params:
+        if parameter.param_type_name == "option":
+            names[str(parameter.name)] = max(parameter.opts, key=len)
+    return names
 
 
 def in_options(message: object, names: Mapping[str, str]) -> str:
     """A message that begins with an argument, as ``max_age='1'``, with the option instead."""
     name, equals, rest = str(message).partition("=")
-    return f"{names[name]} {rest}" if equals and name in names else str(message)
+    if equals and name in names:
+        return f"{names[name]} {rest}"
+    return str(message)
 
 
 def describe_usage_error(text: str, exc: Any) -> str:
@@ -180,18 +187,21 @@ def describe_usage_error(text: str, exc: Any) -> str:
     parameter: Any = getattr(exc, "param", None)
     if context is None:
         return text
-    source = None if parameter is None else context.get_parameter_source(parameter.name)
+    text = text.removesuffix(".")
+    source = None
+    if parameter is not None:
+        source = context.get_parameter_source(parameter.name)
     if source is not None and source.name == "DEFAULT_MAP":
         value = context.lookup_default(parameter.name)
-        text = (
-            f"{text.removesuffix('.')}; {value!r:.80} is from the environment or the settings file"
-        )
-    return f"{text.removesuffix('.')}; see {context.command_path} --help"
+        text += f"; {value!r:.80} is from the environment or the settings file"
+    return f"{text}; see {context.command_path} --help"
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line; expected errors are one line on stderr."""
-    copy_context().run(run_command, general_first(sys.argv[1:] if arguments is None else arguments))
+    if arguments is None:
+        arguments = sys.argv[1:]
+    copy_context().run(run_command, general_first(arguments))
 
 
 @cache
@@ -204,10 +214,9 @@ def run_command(arguments: list[str]) -> NoReturn:
     accept_all_characters()
     names: dict[str, str] = {}  # of the command's options by the argument of the library
     try:
-        status = (
-            make_command()(arguments, prog_name="mailverdict", standalone_mode=False, obj=names)
-            or DONE
-        )
+        command = make_command()
+        status = command(arguments, prog_name="mailverdict", standalone_mode=False, obj=names)
+        status = status or DONE
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED
         print_error("interrupted", status)
@@ -231,9 +240,9 @@ def run_command(arguments: list[str]) -> NoReturn:
         status = USAGE
         print_error(describe_os_error(exc), status)
     except SystemExit as exc:
-        status = exc.code if isinstance(exc.code, int) else DONE
-        if is_closed_pipe(exc.__context__):
-            status = DONE
+        status = DONE
+        if isinstance(exc.code, int) and not is_closed_pipe(exc.__context__):
+            status = exc.code
     sys.exit(status)
 
 
@@ -251,7 +260,9 @@ def describe_os_error(exc: OSError) -> str:
     what = exc.strerror or str(exc)
     if exc.errno in NO_ROOM:  # pyarrow says more, and less clearly
         what = f"{os.strerror(exc.errno)}; temporary files are in {gettempdir()}"
-    return what if exc.filename is None else f"{os.fsdecode(exc.filename)}: {what}"
+    if exc.filename is None:
+        return what
+    return f"{os.fsdecode(exc.filename)}: {what}"
 
 
 def general_first(arguments: Sequence[str]) -> list[str]:
@@ -261,16 +272,18 @@ def general_first(arguments: Sequence[str]) -> list[str]:
     ['--config', 'b.toml', 'verify', 'a.csv', '-t', 'mx']
     """
     first: list[str] = []
-    rest = list(arguments)
-    at = 0
-    while at < len(rest) and rest[at] != "--":
-        name, equals, _ = rest[at].partition("=")
+    rest: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        name, equals, _ = word.partition("=")
         if name in ("--config", "--log-format"):
-            end = at + (1 if equals else 2)
-            first += rest[at:end]
-            del rest[at:end]
-        else:
-            at += 1
+            first.append(word)
+            if not equals:
+                first += itertools.islice(words, 1)
+            continue
+        rest.append(word)
+        if word == "--":
+            rest += words
     return first + rest
 
 
@@ -294,13 +307,12 @@ def chosen_backend(
 
         with World() as world:
             print_status(SANDBOX_NOTE)
-            yield (
-                world.url
-                if as_service
-                else world.make_backend(**settings)
-                if settings
-                else world.backend
-            )
+            if as_service:
+                yield world.url
+            elif settings:
+                yield world.make_backend(**settings)
+            else:
+                yield world.backend
     elif url:
         yield chosen_service(url)
     else:

@@ -60,7 +60,10 @@ def worker(
     from ..service.jobs.worker import WorkerAbilities  # noqa: PLC0415
 
     settings = from_environment(service_environment(os.environ), store=store, **host_settings)
-    abilities = WorkerAbilities(parse_types(types), egress.lower() if egress else None, tasks)
+    network = None
+    if egress:
+        network = egress.lower()
+    abilities = WorkerAbilities(parse_types(types), network, tasks)
     if check_port and ValidationType.SMTP in abilities.types:
         require_port(settings)
     print_status(f"worker for {', '.join(abilities.types)}; http://{host}:{port}/healthz")
@@ -69,13 +72,12 @@ def worker(
 
 def parse_types(text: str) -> tuple[str, ...]:
     """The validation types in a list; at least one."""
-    found = tuple(dict.fromkeys(split_list(text)))
-    unknown = [each for each in found if each not in ALL_TYPES]
-    if unknown or not found:
+    types = tuple(dict.fromkeys(split_list(text)))
+    if not types or not set(types).issubset(ALL_TYPES):
         raise SettingsError(
             f"--types {text!r}: give some of {','.join(ALL_TYPES)}, separated by commas"
         )
-    return found
+    return types
 
 
 def require_port(settings: ServiceSettings) -> None:
@@ -87,9 +89,10 @@ def require_port(settings: ServiceSettings) -> None:
     with LocalBackend.from_settings(settings.local) as backend:
         findings = {finding.name: finding for finding in audit_host(backend).findings}
     if findings["port_25"].ok is False:
-        others = ",".join(each for each in ALL_TYPES if each != ValidationType.SMTP)
+        others = ",".join(word for word in ALL_TYPES if word != ValidationType.SMTP)
+        seen = findings["port_25"].seen
         raise SettingsError(
-            f"this host cannot verify by smtp: {findings['port_25'].seen}. Start it with --types {others}"
+            f"this host cannot verify by smtp: {seen}. Start it with --types {others}"
         )
 
 
@@ -107,12 +110,12 @@ def upgrade(
     from ..service import from_environment  # noqa: PLC0415 - an extra
     from ..service.jobs.migration import upgrade as upgrade_store  # noqa: PLC0415
 
-    before, after = upgrade_store(
-        from_environment(service_environment(os.environ), store=store).store
-    )
-    print_status(
-        f"schema {after}" if before == after else f"schema {before or 'none'} became {after}"
-    )
+    settings = from_environment(service_environment(os.environ), store=store)
+    before, after = upgrade_store(settings.store)
+    if before == after:
+        print_status(f"schema {after}")
+    else:
+        print_status(f"schema {before or 'none'} became {after}")
 
 
 @store_app.command()
