@@ -95,7 +95,8 @@ class SettledRows:
     @cached_property
     def index(self) -> dict[str, int]:
         """Position by address; made once, since hashing the column often is quadratic."""
-        return {email: at for at, email in enumerate(self.addresses.to_pylist())}
+        addresses = self.addresses.to_pylist()
+        return dict(zip(addresses, range(len(addresses)), strict=True))
 
     def positions_of(self, emails: pa.Array | pa.ChunkedArray) -> Positions:
         """The positions of addresses; one that is not in the column is an error of the backend."""
@@ -103,9 +104,8 @@ class SettledRows:
         try:
             return np.array([self.index[key] for key in keys], np.int64)
         except KeyError as exc:
-            message = (
-                f"the backend answered about {exc.args[0]!r:.100}, which it was not asked about"
-            )
+            address = f"{exc.args[0]!r:.100}"
+            message = f"the backend answered about {address}, which it was not asked about"
             raise BackendError(message) from None
 
     def unsettled(self) -> Positions:
@@ -119,13 +119,15 @@ class SettledRows:
         """One row per address, in their order; those without a row are `pending`."""
         names = columns or self.fields
         with self.lock:
-            tables, size = [t.select(names) for t in self.tables], self.size
-            row_of = None if self.row_of is None else self.row_of.copy()
+            tables = [table.select(names) for table in self.tables]
+            size = self.size
+            row_of = self.row_of
+            if row_of is not None:
+                row_of = row_of.copy()
             left = self.unsettled()
         if len(left) or not tables:
-            tables.append(
-                pending_rows(self.addresses.take(pa.array(left)), validation_type).select(names)
-            )
+            addresses = self.addresses.take(pa.array(left))
+            tables.append(pending_rows(addresses, validation_type).select(names))
         whole = pa.concat_tables(tables)
         if row_of is None:
             return whole
@@ -226,9 +228,11 @@ class Progress:
     def __str__(self) -> str:
         """One line for a log."""
         parts = [f"{verdict} {count:,}" for verdict, count in self.verdicts.items()]
-        shown = ", ".join(filter(None, (self.message, pace_text(self))))
-        tail = f" ({shown})" if shown else ""
-        return f"{self.state}: {checked_text(self)}; {', '.join(parts)}{tail}"
+        line = f"{self.state}: {checked_text(self)}; {', '.join(parts)}"
+        notes = ", ".join(filter(None, (self.message, pace_text(self))))
+        if notes:
+            line += f" ({notes})"
+        return line
 
 
 def checked_text(progress: Progress) -> str:
@@ -237,8 +241,10 @@ def checked_text(progress: Progress) -> str:
     >>> checked_text(Progress(total=90, settled=40))
     '40 of 90 addresses checked'
     """
-    unit = "address" if progress.unit == "addresses" else "row"
-    return f"{progress.settled:,} of {count_of(progress.total, unit)} checked"
+    total = count_of(progress.total, "row")
+    if progress.unit == "addresses":
+        total = count_of(progress.total, "address")
+    return f"{progress.settled:,} of {total} checked"
 
 
 def pace_text(progress: Progress) -> str:
@@ -251,12 +257,10 @@ def pace_text(progress: Progress) -> str:
         return ""
     if not progress.pace:
         return "the service refuses for its rate limit at present; trying again"
-    left = (
-        ""
-        if progress.seconds_left is None
-        else f", about {duration_text(progress.seconds_left)} left"
-    )
-    return f"{rate_text(progress.pace).replace(' a', ' addresses a')}{left}"
+    pace = rate_text(progress.pace).replace(" a", " addresses a")
+    if progress.seconds_left is None:
+        return pace
+    return f"{pace}, about {duration_text(progress.seconds_left)} left"
 
 
 def duration_text(seconds: float) -> str:
@@ -268,7 +272,9 @@ def duration_text(seconds: float) -> str:
     if seconds < 60:
         return f"{math.ceil(seconds)} s"
     hours, minutes = divmod(math.ceil(seconds / 60), 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+    if not hours:
+        return f"{minutes} min"
+    return f"{hours} h {minutes} min"
 
 
 # --- the rate -------------------------------------------------------------------------------------
@@ -289,7 +295,7 @@ class Rate:
 
     def add(self, progress: Progress) -> None:
         """Note a reading; what came from the journal is not counted."""
-        point = self.clock(), progress.settled - progress.from_journal
+        point = (self.clock(), progress.settled - progress.from_journal)
         self.first = self.first or point
         self.points.append(point)
         while len(self.points) > 2 and self.points[1][0] < point[0] - self.WINDOW:
@@ -297,31 +303,41 @@ class Rate:
 
     def per_second(self) -> float | None:
         """The rate of the last part; None while too little is known."""
-        return between(self.points[0], self.points[-1], self.LEAST_SECONDS) if self.points else None
+        if not self.points:
+            return None
+        return between(self.points[0], self.points[-1], self.LEAST_SECONDS)
 
     def is_slowing(self) -> bool:
         """Whether the last part is much slower than the whole: what is left is at slow servers."""
-        whole = between(self.first, self.points[-1], self.WINDOW) if self.first else None
+        if self.first is None:
+            return False
+        whole = between(self.first, self.points[-1], self.WINDOW)
         recent = self.per_second()
         return whole is not None and (recent is None or recent < whole / 4)
 
     def seconds_left(self, progress: Progress) -> float | None:
         """The time that is left: by the rate, but not less than a service's limit says."""
-        rate, now = self.per_second(), self.clock()
+        rate = self.per_second()
         if rate is None:
             return None
-        found = max((progress.total - progress.settled) / rate, progress.seconds_left or 0.0)
-        # A figure that goes up and down with each reading tells nothing.
-        shown = None if self.shown_end is None else self.shown_end - now
-        if shown is None or shown <= 0 or abs(found - shown) > self.STEADY * max(found, shown):
-            self.shown_end, shown = now + found, found
-        return shown
+        now = self.clock()
+        left = max((progress.total - progress.settled) / rate, progress.seconds_left or 0.0)
+        if self.shown_end is not None and self.shown_end > now:
+            shown = self.shown_end - now
+            # A figure that goes up and down with each reading tells nothing.
+            if abs(left - shown) <= self.STEADY * max(left, shown):
+                return shown
+        self.shown_end = now + left
+        return left
 
 
 def between(first: tuple[float, int], last: tuple[float, int], least: float) -> float | None:
     """The rate between two readings; None if less time passed, or nothing happened."""
-    seconds, count = last[0] - first[0], last[1] - first[1]
-    return count / seconds if seconds >= least and count > 0 else None
+    seconds = last[0] - first[0]
+    count = last[1] - first[1]
+    if seconds < least or count <= 0:
+        return None
+    return count / seconds
 
 
 def rate_text(rate: float) -> str:
@@ -363,10 +379,12 @@ def wants_bar(*, progress: bool | str, is_free: bool) -> bool:
 
 def is_notebook() -> bool:
     """Whether a notebook's kernel runs this code; that IPython is imported does not show it."""
+    if is_marimo():
+        return True
     ipython = sys.modules.get("IPython")
     # The shell of a kernel has it: that of Jupyter, VS Code, Colab and Databricks, but not the one
     # of a terminal.
-    return is_marimo() or (ipython is not None and hasattr(ipython.get_ipython(), "kernel"))
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
 
 
 def is_marimo() -> bool:
@@ -397,9 +415,12 @@ class ProgressBar:
             self.bar.reset(total=progress.total)
         self.bar.n = progress.settled
         self.rate.add(progress)
-        counts = [f"{verdict}={count}" for verdict, count in progress.verdicts.items() if count]
-        texts = [progress.message, speed_text(progress, self.rate)]
-        self.bar.set_postfix_str(", ".join([*counts, *filter(None, texts)]), refresh=False)
+        texts = []
+        for verdict, count in progress.verdicts.items():
+            if count:
+                texts.append(f"{verdict}={count}")
+        texts += [progress.message, speed_text(progress, self.rate)]
+        self.bar.set_postfix_str(", ".join(filter(None, texts)), refresh=False)
         self.bar.refresh()
         if progress.is_over:
             self.bar.close()

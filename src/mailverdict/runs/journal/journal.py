@@ -122,10 +122,11 @@ class Unclaimed:
         """A message about the held addresses; empty if there are none."""
         if self.free_at is None:
             return ""
+        addresses = count_of(len(self.held), "address stays", "addresses stay")
         when = datetime.fromtimestamp(self.free_at, UTC)
         return (
-            f"{count_of(len(self.held), 'address stays', 'addresses stay')} pending: the submission was lost and may "
-            f"have been paid for; sent again from {when:%Y-%m-%d %H:%M} UTC"
+            f"{addresses} pending: the submission was lost and may have been paid for; "
+            f"sent again from {when:%Y-%m-%d %H:%M} UTC"
         )
 
 
@@ -142,14 +143,14 @@ class Journal:
     """
 
     def __init__(self, path: Path | str, *, clock: Callable[[], float] = time.time) -> None:
-        self.path, self.clock = user_path(path), clock
+        self.path = user_path(path)
+        self.clock = clock
         self.connection = sql.open_file(self.path)
         self.lock = threading.RLock()
         self.run = 0  # its number, from its first change on
         self.run_lock: RunLock | None = None
-        self.running: dict[
-            int, bool
-        ] = {}  # which runs have not ended, as seen by the present transaction
+        # Which runs have not ended, as seen by the present transaction.
+        self.running: dict[int, bool] = {}
         self.connection.create_function("is_running", 1, self.is_running)
         self.connection.create_function("hold_seconds", 1, hold_seconds, deterministic=True)
         with self.transaction("DEFERRED"):
@@ -216,9 +217,8 @@ class Journal:
         with self.transaction():
             key_id = self.key_id(key)
             left = [row for row in self.jobs_of(key_id, emails) if not row[-1]]
-            self.connection.executemany(
-                sql.ADOPT_JOB, ((run, key_id, address) for *_, address, _ in left)
-            )
+            addresses = [(run, key_id, address) for *_, address, _ in left]
+            self.connection.executemany(sql.ADOPT_JOB, addresses)
         return [Job(*row[:4]) for row in left]
 
     def jobs_of(self, key: int, emails: pa.StringArray) -> list[tuple[Any, ...]]:
@@ -234,11 +234,12 @@ class Journal:
 
     def unclaimed(self, key: str, emails: pa.StringArray) -> Unclaimed:
         """Which of these addresses `claim` would leave out."""
-        elsewhere, held, now = set[str](), dict[str, float](), self.clock()
+        now = self.clock()
+        elsewhere = set()
+        held: dict[str, float] = {}  # from when on an address may be sent again
         with self.transaction("DEFERRED"):
-            states = self.connection.execute(
-                sql.SELECT_STATES, {"key": self.key_id(key)}
-            ).fetchall()
+            parameters = {"key": self.key_id(key)}
+            states = self.connection.execute(sql.SELECT_STATES, parameters).fetchall()
             for address, state, run, free_at in states:
                 if state not in STATES or (state != "in_flight" and not is_number(free_at)):
                     raise sql.damaged_address(address, f"has the state {state!s:.20}")
@@ -247,11 +248,13 @@ class Journal:
                 elif state in ("sending", "held") and free_at > now:
                     held[address] = free_at
         wanted = address_keys(emails)
-        found = wanted.filter(pc.is_in(wanted, value_set=pa.array(held, pa.string())))
+        is_held = pc.is_in(wanted, value_set=pa.array(held, pa.string()))
+        is_elsewhere = pc.is_in(wanted, value_set=pa.array(elsewhere, pa.string()))
+        wanted_held = wanted.filter(is_held)
         return Unclaimed(
-            held=found,
-            free_at=min((held[each] for each in found.to_pylist()), default=None),
-            elsewhere=wanted.filter(pc.is_in(wanted, value_set=pa.array(elsewhere, pa.string()))),
+            held=wanted_held,
+            free_at=min(map(held.__getitem__, wanted_held.to_pylist()), default=None),
+            elsewhere=wanted.filter(is_elsewhere),
         )
 
     def lost_batches(self, key: str) -> list[Submitting]:
@@ -264,21 +267,22 @@ class Journal:
         parameters = {"key": self.key_id(key), "since": now - MAX_HOLD, "now": now, "run": self.run}
         with self.transaction("DEFERRED"):
             rows = self.connection.execute(sql.SELECT_LOST, parameters).fetchall()
-        batches = [list(each) for _, each in groupby(rows, lambda row: row[0])]
-        return [
-            Submitting(batch[0][0], tuple(email for _, email, *_ in batch), batch[0][2])
-            for batch in batches
-            if len(batch) == batch[0][3] and all(is_free for *_, is_free in batch)
-        ]
+        batches = []
+        for token, rows_of_batch in groupby(rows, lambda row: row[0]):
+            _, emails, used_before, sizes, are_free = zip(*rows_of_batch, strict=True)
+            if len(emails) == sizes[0] and all(are_free):
+                batches.append(Submitting(token, emails, used_before[0]))
+        return batches
 
     def seconds_to_resolve(self, key: str) -> float | None:
         """Seconds until a quota reading shows whether submissions of ended runs were counted."""
         with self.transaction("DEFERRED"):
-            unresolved = self.connection.execute(
-                sql.SELECT_UNRESOLVED, {"key": self.key_id(key)}
-            ).fetchall()
-        sent = [sent_at for _, sent_at, _ in unresolved]
-        return max(0.0, max(sent) + GRACE - self.clock()) if sent else None
+            parameters = {"key": self.key_id(key)}
+            unresolved = self.connection.execute(sql.SELECT_UNRESOLVED, parameters).fetchall()
+        if not unresolved:
+            return None
+        last_sent_at: float = max(sent_at for _, sent_at, _ in unresolved)
+        return max(0.0, last_sent_at + GRACE - self.clock())
 
     def claim(self, key: str, batch: Submitting) -> tuple[str, ...]:
         """Announce a submission, and return its addresses, which may be paid for from now on.
@@ -287,25 +291,24 @@ class Journal:
         may not be sent if another run sends it, if it is in flight or held, or if another run has
         settled it since the journal was opened.
         """
-        run, now = self.begin(), self.clock()
+        run = self.begin()
+        now = self.clock()
+        claimed = []
         with self.transaction():
-            fixed = {
+            row: dict[str, Any] = {
                 "key": self.add_key(key),
                 "run": run,
                 "now": now,
                 "seen": self.seen,
                 "token": batch.token,
+                "size": len(batch.emails),
+                "used_before": batch.used_before,
             }
-            fixed |= {"size": len(batch.emails), "used_before": batch.used_before}
             self.connection.execute("SAVEPOINT claim")
-            claimed = [
-                email
-                for place, email in enumerate(batch.emails)
-                if self.scalar(
-                    sql.CLAIM,
-                    {**fixed, "address": address_key(email), "email": email, "place": place},
-                )
-            ]
+            for place, email in enumerate(batch.emails):
+                row |= {"address": address_key(email), "email": email, "place": place}
+                if self.scalar(sql.CLAIM, row):
+                    claimed.append(email)
             if len(claimed) < len(batch.emails):
                 self.connection.execute("ROLLBACK TO claim")
         return tuple(claimed)
@@ -331,21 +334,11 @@ class Journal:
 
     def record_submitted(self, key: int, event: Submitted) -> None:
         """Paid for: the jobs are polled, by this run while it lasts and then by later ones."""
-        self.connection.executemany(
-            sql.SUBMITTED,
-            (
-                (
-                    key,
-                    address_key(job.email),
-                    self.run,
-                    job.email,
-                    job.submitted_at,
-                    job.job_id,
-                    job.validation_type,
-                )
-                for job in event.jobs
-            ),
-        )
+        rows = []
+        for job in event.jobs:
+            sent = (job.email, job.submitted_at, job.job_id, job.validation_type)
+            rows.append((key, address_key(job.email), self.run, *sent))
+        self.connection.executemany(sql.SUBMITTED, rows)
 
     def record_settled(self, key: int, event: Settled) -> None:
         """Final rows; addresses that are asked again stay with this run."""
@@ -354,29 +347,27 @@ class Journal:
         ids = self.save_outcomes(packed)
         emails = rows["email"].combine_chunks()
         addresses = address_keys(emails).to_pylist()
-        now, change = self.clock(), self.scalar(sql.NEXT_CHANGE)
-        columns = zip(
+        now = self.clock()
+        change = self.scalar(sql.NEXT_CHANGE)
+        answers = zip(
             addresses,
             (ids[code] for code in packed.codes.tolist()),
             rows["normalized"].to_pylist(),
             rows["checked_at"].cast(pa.int64()).to_pylist(),
             strict=True,
         )
-        self.connection.executemany(
-            sql.SETTLE, ((key, *each, now, change, self.run) for each in columns)
-        )
+        settled = ((key, *answer, now, change, self.run) for answer in answers)
+        self.connection.executemany(sql.SETTLE, settled)
         if event.is_asked_again:
             pairs = zip(emails.to_pylist(), addresses, strict=True)
-            self.connection.executemany(
-                sql.WAIT, ((self.run, email, key, address) for email, address in pairs)
-            )
+            waiting = ((self.run, email, key, address) for email, address in pairs)
+            self.connection.executemany(sql.WAIT, waiting)
 
     def save_outcomes(self, packed: PackedRows) -> list[int]:
         """Insert new outcomes; returns the number of each."""
         digests = [digest_of(body) for body in packed.bodies]
-        self.connection.executemany(
-            sql.INSERT_OUTCOME, zip(digests, packed.labels, packed.bodies, strict=True)
-        )
+        outcomes = zip(digests, packed.labels, packed.bodies, strict=True)
+        self.connection.executemany(sql.INSERT_OUTCOME, outcomes)
         return [self.scalar(sql.SELECT_OUTCOME_ID, (digest,)) for digest in digests]
 
     def record_deferred(self, key: int, event: Deferred) -> None:
@@ -392,16 +383,16 @@ class Journal:
 
     def resolve_lost_submissions(self, key: int, used: int) -> None:
         """Decide by the quota's `used` whether submissions of ended runs were counted."""
-        for token, sent_at, used_before in self.connection.execute(
-            sql.SELECT_UNRESOLVED, {"key": key}
-        ).fetchall():
-            match classify_lost_submission(
-                sent_at=sent_at, used_before=used_before, used=used, now=self.clock()
-            ):
-                case LostSubmission.NOT_COUNTED:
-                    self.connection.execute(sql.FREE_BATCH, (key, token))
-                case LostSubmission.MAYBE_COUNTED:
-                    self.connection.execute(sql.HOLD_BATCH, (key, token))
+        unresolved = self.connection.execute(sql.SELECT_UNRESOLVED, {"key": key}).fetchall()
+        now = self.clock()
+        for token, sent_at, used_before in unresolved:
+            shown = classify_lost_submission(
+                sent_at=sent_at, used_before=used_before, used=used, now=now
+            )
+            if shown is LostSubmission.NOT_COUNTED:
+                self.connection.execute(sql.FREE_BATCH, (key, token))
+            elif shown is LostSubmission.MAYBE_COUNTED:
+                self.connection.execute(sql.HOLD_BATCH, (key, token))
 
     def known_pace(self, service: str) -> KnownPace | None:
         """What is known about how fast a service may be asked."""
@@ -425,7 +416,8 @@ class Journal:
     def runs(self, limit: int) -> list[RecordedRun]:
         """The last runs that settled addresses, newest first."""
         with self.transaction("DEFERRED"):
-            return [RecordedRun(*row) for row in self.connection.execute(sql.SELECT_RUNS, (limit,))]
+            rows = self.connection.execute(sql.SELECT_RUNS, (limit,)).fetchall()
+        return [RecordedRun(*row) for row in rows]
 
     def answers_of(self, run: RecordedRun) -> pa.Table:
         """What a run found out, whatever its age, as rows with the source ``journal``."""
@@ -461,15 +453,19 @@ class Journal:
         too.
         """
         with self.lock:
-            if self.run_lock is None:
-                journal = self.path.resolve()
-                with self.transaction():
-                    delete_unlocked(journal)
+            if self.run_lock is not None:
+                return self.run
+            journal = self.path.resolve()
+            with self.transaction():
+                delete_unlocked(journal)
+                number = self.scalar(sql.NEXT_RUN)
+                lock = RunLock(lock_path(journal, number))
+                while not lock.is_held:  # a run of another journal that was here has it
                     number = self.scalar(sql.NEXT_RUN)
-                    while not (lock := RunLock(lock_path(journal, number))).is_held:
-                        number = self.scalar(sql.NEXT_RUN)
-                self.run, self.run_lock = number, lock
-        return self.run
+                    lock = RunLock(lock_path(journal, number))
+            self.run = number
+            self.run_lock = lock
+            return self.run
 
     def is_running(self, run: int | None) -> bool:
         """Whether a run has not ended, this one included."""
@@ -491,4 +487,6 @@ class Journal:
     def scalar(self, query: str, values: Sequence[Any] | dict[str, Any] = ()) -> int:
         """A single number; 0 if the query has no row."""
         row = self.connection.execute(query, values).fetchone()
-        return int(row[0]) if row else 0
+        if not row:
+            return 0
+        return int(row[0])

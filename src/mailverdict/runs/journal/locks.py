@@ -27,9 +27,7 @@ class RunLock:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.file: BinaryIO = open(  # noqa: SIM115
-            os.fspath(path), "ab", opener=lambda name, flags: os.open(name, flags, 0o600)
-        )
+        self.file: BinaryIO = open(os.fspath(path), "ab", opener=open_private)  # noqa: SIM115
         self.is_held = try_lock(self.file)
         if self.is_held:
             HELD.add(self.file)
@@ -47,6 +45,10 @@ class RunLock:
             HELD.discard(self.file)
             self.file.close()
             delete(self.path)
+
+
+def open_private(name: str, flags: int) -> int:
+    return os.open(name, flags, 0o600)
 
 
 def lock_path(journal: Path, run: int) -> Path:
@@ -73,9 +75,9 @@ def is_ours(path: Path) -> bool:
 def delete_unlocked(journal: Path) -> None:
     """Delete the files of killed runs, where no run can make its file at the same time."""
     name = re.compile(re.escape(journal.name) + r"-run\d+\.lock")
-    for each in journal.parent.iterdir():
-        if name.fullmatch(each.name) and not is_locked(each):
-            delete(each)
+    for file in journal.parent.iterdir():
+        if name.fullmatch(file.name) and not is_locked(file):
+            delete(file)
 
 
 def delete(path: Path) -> None:

@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 
 from ...atomic_write import atomic_write
 from ...model.address import address_key, address_keys
+from ...model.arrow import one_array
 from ...model.table import SCHEMA, SOURCE_JOURNAL, complete_table, dump_json
 from ...model.words import ValidationType
 from . import sql
@@ -43,15 +44,24 @@ FOUND = pa.schema(
 PIECE = 50_000  # addresses asked for, and rows of an export in memory, at once
 PER_ROW = ("email", "normalized", "checked_at", "source")  # fields that are not part of an outcome
 SHARED = [field for field in SCHEMA if field.name not in PER_ROW]
-PLAIN = pa.schema(
-    [pa.field(f.name, f.type if pa.types.is_boolean(f.type) else pa.string()) for f in SHARED]
-)
 BLOCK_SIZE = 1 << 24  # octets that pyarrow reads at once; a line must fit
+LARGEST_BLOCK = 2**31 - 1
 MAX_CODE = 2**62
-EXPORT = pa.schema(
-    [pa.field("key", pa.string()), *SCHEMA, pa.field("settled_at", pa.timestamp("us", tz="UTC"))]
-)
+MOMENT = pa.timestamp("us", tz="UTC")
+EXPORT = pa.schema([pa.field("key", pa.string()), *SCHEMA, pa.field("settled_at", MOMENT)])
 
+
+def plain_types() -> dict[str, pa.DataType]:
+    """The types that the fields of an outcome have in JSON."""
+    types = {}
+    for field in SHARED:
+        types[field.name] = pa.string()
+        if pa.types.is_boolean(field.type):
+            types[field.name] = field.type
+    return types
+
+
+PLAIN = pa.schema(plain_types())
 Codes = npt.NDArray[np.int64]
 
 
@@ -78,31 +88,30 @@ def find_known(
     for start in range(0, len(order), PIECE):
         some = order.slice(start, PIECE)
         asked = json.dumps(addresses.take(some).to_pylist())
-        if rows := connection.execute(sql.SELECT_KNOWN, {**parameters, "asked": asked}).fetchall():
-            place, *fields = zip(*rows, strict=True)
-            positions = some.take(pa.array(place))
-            try:
-                values = [
-                    pa.array(each).cast(field.type)
-                    for each, field in zip(fields, list(FOUND)[1:], strict=True)
-                ]
-            except (pa.ArrowException, OverflowError):
-                raise damaged_row(emails.take(positions), rows) from None
-            pieces.append(pa.table([positions, *values], schema=FOUND))
+        rows = connection.execute(sql.SELECT_KNOWN, {**parameters, "asked": asked}).fetchall()
+        if not rows:
+            continue
+        places, *fields = zip(*rows, strict=True)
+        positions = some.take(pa.array(places))
+        columns = [positions]
+        try:
+            for values, field in zip(fields, list(FOUND)[1:], strict=True):
+                columns.append(pa.array(values).cast(field.type))
+        except (pa.ArrowException, OverflowError):
+            raise damaged_row(emails.take(positions), rows) from None
+        pieces.append(pa.table(columns, schema=FOUND))
     found = pa.concat_tables(pieces).sort_by("position").combine_chunks()
-    shared = read_outcomes(connection, found["outcome"])
-    columns = {
-        "email": emails.take(found["position"].combine_chunks()),
-        "normalized": found["normalized"].combine_chunks(),
-        "checked_at": found["checked_at"].combine_chunks(),
-        "source": pa.repeat(pa.scalar(SOURCE_JOURNAL), len(found)).dictionary_encode(),
-        **{name: shared[name].combine_chunks() for name in shared.column_names},
-    }
-    settled_at, is_new = found["settled_at"].combine_chunks(), found["is_new"].combine_chunks()
-    return KnownRows(complete_table(columns, len(found)), settled_at, is_new)
+    known = {name: one_array(found[name]) for name in FOUND.names}
+    answers = read_outcomes(connection, found["outcome"])
+    answers["email"] = emails.take(known["position"])
+    answers["normalized"] = known["normalized"]
+    answers["checked_at"] = known["checked_at"]
+    answers["source"] = pa.repeat(pa.scalar(SOURCE_JOURNAL), len(found)).dictionary_encode()
+    table = complete_table(answers, len(found))
+    return KnownRows(table, known["settled_at"], known["is_new"])
 
 
-def read_outcomes(connection: sqlite3.Connection, ids: pa.ChunkedArray) -> pa.Table:
+def read_outcomes(connection: sqlite3.Connection, ids: pa.ChunkedArray) -> dict[str, pa.Array]:
     """The shared columns of outcomes, one row per id."""
     distinct = ids.unique().sort()
     wanted = json.dumps(distinct.to_pylist())
@@ -114,9 +123,9 @@ def read_outcomes(connection: sqlite3.Connection, ids: pa.ChunkedArray) -> pa.Ta
     for number, digest, body in rows:
         if not isinstance(body, str) or digest_of(body) != digest:
             raise DamagedRowError("outcomes", f"id = {number}", "does not fit its checksum")
-    return unpack_rows(numbers, [body for _, _, body in rows]).take(
-        pc.index_in(ids.combine_chunks(), value_set=distinct)
-    )
+    shared = unpack_rows(numbers, [body for _, _, body in rows])
+    rows_of_ids = shared.take(pc.index_in(ids.combine_chunks(), value_set=distinct))
+    return {name: one_array(rows_of_ids[name]) for name in rows_of_ids.column_names}
 
 
 def unpack_rows(numbers: Sequence[int], bodies: Sequence[str]) -> pa.Table:
@@ -170,24 +179,25 @@ def pack(rows: pa.Table) -> PackedRows:
     for column in shared.columns:
         codes = refine_codes(codes, column)
     _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
-    distinct = shared.take(pa.array(first)).to_pylist()
-    bodies = [
-        dump_json({name: value for name, value in row.items() if value is not None})
-        for row in distinct
-    ]
-    return PackedRows(bodies, [row["result"] or row["status"] for row in distinct], codes)
+    bodies = []
+    labels = []
+    for row in shared.take(pa.array(first)).to_pylist():
+        filled = {name: value for name, value in row.items() if value is not None}
+        bodies.append(dump_json(filled))
+        labels.append(row["result"] or row["status"])
+    return PackedRows(bodies, labels, codes)
 
 
 def refine_codes(codes: Codes, column: pa.ChunkedArray) -> Codes:
     """Codes that also differ where `column` differs; renumbered before their product overflows."""
-    whole = column.combine_chunks()
-    encoded = whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
+    encoded = column.combine_chunks()
+    if not pa.types.is_dictionary(encoded.type):
+        encoded = encoded.dictionary_encode()
     size = len(encoded.dictionary) + 1
     if codes.max(initial=0) >= MAX_CODE // size:
         codes = np.unique(codes, return_inverse=True)[1]
-    finer: Codes = codes * size + encoded.indices.cast(pa.int64()).fill_null(size - 1).to_numpy(
-        zero_copy_only=False
-    )
+    values = encoded.indices.cast(pa.int64()).fill_null(size - 1)
+    finer: Codes = codes * size + values.to_numpy(zero_copy_only=False)
     return finer
 
 
@@ -196,10 +206,11 @@ def unpack(bodies: Sequence[str]) -> pa.Table:
     if not bodies:
         return pa.schema(SHARED).empty_table()
     lines = "\n".join(bodies).encode()
-    block = max(BLOCK_SIZE, 2 * max(map(len, bodies)) * 4)
+    longest = 4 * max(map(len, bodies))  # octets
+    block = min(max(BLOCK_SIZE, 2 * longest), LARGEST_BLOCK)
     table = pa_json.read_json(
         io.BytesIO(lines),
-        read_options=pa_json.ReadOptions(block_size=min(block, 2**31 - 1)),
+        read_options=pa_json.ReadOptions(block_size=block),
         parse_options=pa_json.ParseOptions(
             explicit_schema=PLAIN, unexpected_field_behavior="ignore"
         ),
@@ -240,10 +251,12 @@ def parse_key(key: str) -> tuple[str, str]:
     (('mx', ''), ('smtp', 'https://verify.example.org'))
     """
     head, _, service = key.removeprefix("local:").partition(" ")
-    word = head.partition("#")[0]
-    return word if word in tuple(ValidationType) else "", "" if key.startswith(
-        "local:"
-    ) else service
+    validation_type = head.partition("#")[0]
+    if validation_type not in tuple(ValidationType):
+        validation_type = ""
+    if key.startswith("local:"):
+        service = ""
+    return validation_type, service
 
 
 def summarize(connection: sqlite3.Connection) -> Iterator[JournalSummary]:
@@ -252,9 +265,14 @@ def summarize(connection: sqlite3.Connection) -> Iterator[JournalSummary]:
         verdicts = dict(connection.execute(sql.COUNT_BY_LABEL, (key,)))
         first, last = connection.execute(sql.SELECT_SETTLED_RANGE, (key,)).fetchone()
         counts = Counter(dict(connection.execute(sql.COUNT_BY_STATE, {"key": key})))
-        uncertain = counts["sending"] + counts["held"]
         yield JournalSummary(
-            name, sum(verdicts.values()), verdicts, counts["in_flight"], uncertain, first, last
+            key=name,
+            settled=sum(verdicts.values()),
+            verdicts=verdicts,
+            in_flight=counts["in_flight"],
+            uncertain=counts["sending"] + counts["held"],
+            first=first,
+            last=last,
         )
 
 
@@ -263,8 +281,10 @@ def export_settled(connection: sqlite3.Connection, path: Path) -> None:
     with atomic_write(path) as temporary, pq.ParquetWriter(temporary, EXPORT) as writer:
         for key, name in connection.execute(sql.SELECT_KEYS).fetchall():
             cursor = connection.execute(sql.SELECT_SETTLED, (key,))
-            while rows := cursor.fetchmany(PIECE):
+            rows = cursor.fetchmany(PIECE)
+            while rows:
                 writer.write_table(export_table(connection, name, rows))
+                rows = cursor.fetchmany(PIECE)
 
 
 def export_table(
@@ -282,16 +302,13 @@ def export_table(
             or not isinstance(outcome, int)
         ):
             raise sql.damaged_address(address, "holds a value of another kind")
-    addresses, normal, checked, settled, outcomes = zip(*rows, strict=True)
-    shared = read_outcomes(connection, pa.chunked_array([outcomes], pa.int64()))
-    columns = {
-        "email": pa.array(addresses, pa.string()),
-        "normalized": pa.array(normal, pa.string()),
-        "checked_at": pa.array(checked, pa.timestamp("us", tz="UTC")),
-        "source": pa.repeat(pa.scalar(SOURCE_JOURNAL), len(rows)),
-        **{name: shared[name].combine_chunks() for name in shared.column_names},
-    }
-    table = complete_table(columns, len(rows))
-    moments = pa.array([round(each * 1e6) for each in settled], pa.timestamp("us", tz="UTC"))
-    with_key = table.add_column(0, EXPORT.field("key"), pa.repeat(pa.scalar(key), len(rows)))
-    return with_key.append_column(EXPORT.field("settled_at"), moments)
+    addresses, normal_forms, check_times, settle_times, outcomes = zip(*rows, strict=True)
+    answers = read_outcomes(connection, pa.chunked_array([outcomes], pa.int64()))
+    answers["email"] = pa.array(addresses, pa.string())
+    answers["normalized"] = pa.array(normal_forms, pa.string())
+    answers["checked_at"] = pa.array(check_times, MOMENT)
+    answers["source"] = pa.repeat(pa.scalar(SOURCE_JOURNAL), len(rows))
+    table = complete_table(answers, len(rows))
+    table = table.add_column(0, EXPORT.field("key"), pa.repeat(pa.scalar(key), len(rows)))
+    microseconds = [round(seconds * 1e6) for seconds in settle_times]
+    return table.append_column(EXPORT.field("settled_at"), pa.array(microseconds, MOMENT))

@@ -48,7 +48,8 @@ CREATE TABLE IF NOT EXISTS paces (  -- how fast a service may be asked
 CREATE TABLE addresses (
     key INTEGER NOT NULL, address TEXT NOT NULL,
     -- the last answer
-    outcome INTEGER, normalized TEXT, checked_at INTEGER, settled_at REAL, change INTEGER, settled_by INTEGER,
+    outcome INTEGER, normalized TEXT, checked_at INTEGER, settled_at REAL,
+    change INTEGER, settled_by INTEGER,
     -- what was sent since, with `email` as it was sent, and the run that it belongs to
     state TEXT, run INTEGER, email TEXT, sent_at REAL, job_id TEXT, validation_type TEXT,
     -- the batch, while it may be sent again as it was
@@ -66,23 +67,31 @@ CONVERSION = """
 CREATE TABLE IF NOT EXISTS batches (key, token, sent_at, used_before, emails);
 UPDATE counters SET change = (SELECT number FROM changes),
     run = coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'owners'), 0);
-INSERT INTO addresses (key, address, outcome, normalized, checked_at, settled_at, change, settled_by)
+INSERT INTO addresses
+        (key, address, outcome, normalized, checked_at, settled_at, change, settled_by)
     SELECT key, address, outcome, normalized, checked_at, settled_at, change, owner FROM settled;
 INSERT INTO addresses (key, address, email, sent_at, token, place, size, used_before)
-    SELECT b.key, address_key(e.value), e.value, b.sent_at, b.token, e.key, json_array_length(b.emails), b.used_before
+    SELECT b.key, address_key(e.value), e.value, b.sent_at, b.token, e.key,
+        json_array_length(b.emails), b.used_before
     FROM batches b, json_each(b.emails) e WHERE true
-    ON CONFLICT DO UPDATE SET email = excluded.email, sent_at = excluded.sent_at, token = excluded.token,
-        place = excluded.place, size = excluded.size, used_before = excluded.used_before;
-INSERT INTO addresses (key, address, state, run, email, sent_at, token, used_before, losses, free_at)
-    SELECT key, address, iif(judged, 'held', 'sending'), iif(judged, NULL, owner), email, sent_at, token, used_before,
-        losses, free_at FROM attempts WHERE true
+    ON CONFLICT DO UPDATE SET email = excluded.email, sent_at = excluded.sent_at,
+        token = excluded.token, place = excluded.place, size = excluded.size,
+        used_before = excluded.used_before;
+INSERT INTO addresses
+        (key, address, state, run, email, sent_at, token, used_before, losses, free_at)
+    SELECT key, address, iif(judged, 'held', 'sending'), iif(judged, NULL, owner), email, sent_at,
+        token, used_before, losses, free_at
+    FROM attempts WHERE true
     ON CONFLICT DO UPDATE SET state = excluded.state, run = excluded.run, email = excluded.email,
-        sent_at = excluded.sent_at, size = iif(token = excluded.token, size, NULL), token = excluded.token,
-        used_before = excluded.used_before, losses = excluded.losses, free_at = excluded.free_at;
+        sent_at = excluded.sent_at, size = iif(token = excluded.token, size, NULL),
+        token = excluded.token, used_before = excluded.used_before, losses = excluded.losses,
+        free_at = excluded.free_at;
 INSERT INTO addresses (key, address, state, email, sent_at, job_id, validation_type)
-    SELECT key, address, 'in_flight', email, submitted_at, job_id, validation_type FROM jobs WHERE true
-    ON CONFLICT DO UPDATE SET state = 'in_flight', run = NULL, email = excluded.email, sent_at = excluded.sent_at,
-        job_id = excluded.job_id, validation_type = excluded.validation_type, token = NULL;
+    SELECT key, address, 'in_flight', email, submitted_at, job_id, validation_type
+    FROM jobs WHERE true
+    ON CONFLICT DO UPDATE SET state = 'in_flight', run = NULL, email = excluded.email,
+        sent_at = excluded.sent_at, job_id = excluded.job_id,
+        validation_type = excluded.validation_type, token = NULL;
 DROP TABLE settled;
 DROP TABLE jobs;
 DROP TABLE attempts;
@@ -118,23 +127,30 @@ SELECT id, digest, body FROM outcomes WHERE id IN (SELECT value FROM json_each(?
 # What was sent. `is_running` tells whether a run, this one included, has not ended; it is false for
 # NULL.
 SENT = "FROM addresses INDEXED BY sent WHERE key = :key AND email IS NOT NULL"
-IS_FREE = "(state IS NULL OR state != 'in_flight' AND free_at <= :now AND (run = :run OR NOT is_running(run)))"
+IS_FREE = """
+(state IS NULL
+    OR state != 'in_flight' AND free_at <= :now AND (run = :run OR NOT is_running(run)))
+"""
 CLAIM = f"""
-INSERT INTO addresses (key, address, state, run, email, sent_at, token, place, size, used_before, losses, free_at)
-VALUES (:key, :address, 'sending', :run, :email, :now, :token, :place, :size, :used_before, 0, :now + hold_seconds(0))
-ON CONFLICT DO UPDATE SET state = 'sending', run = :run, email = :email, sent_at = :now, job_id = NULL, token = :token,
-    place = :place, size = :size, used_before = :used_before, losses = coalesce(losses + 1, 0),
-    free_at = :now + hold_seconds(coalesce(losses + 1, 0))
+INSERT INTO addresses
+    (key, address, state, run, email, sent_at, token, place, size, used_before, losses, free_at)
+VALUES (:key, :address, 'sending', :run, :email, :now, :token, :place, :size, :used_before, 0,
+    :now + hold_seconds(0))
+ON CONFLICT DO UPDATE SET state = 'sending', run = :run, email = :email, sent_at = :now,
+    job_id = NULL, token = :token, place = :place, size = :size, used_before = :used_before,
+    losses = coalesce(losses + 1, 0), free_at = :now + hold_seconds(coalesce(losses + 1, 0))
 WHERE {IS_FREE} AND (change IS NULL OR change <= :seen OR settled_by = :run)
 RETURNING 1
 """
 SELECT_STATES = f"SELECT address, state, run, free_at {SENT} AND state IS NOT NULL"
 SELECT_LOST = f"""
-SELECT token, email, used_before, size, {IS_FREE} {SENT} AND token IS NOT NULL AND sent_at >= :since
+SELECT token, email, used_before, size, {IS_FREE}
+{SENT} AND token IS NOT NULL AND sent_at >= :since
 ORDER BY sent_at, token, place
 """
 SELECT_UNRESOLVED = f"""
-SELECT token, min(sent_at), min(used_before) {SENT} AND token IS NOT NULL AND state = 'sending' AND NOT is_running(run)
+SELECT token, min(sent_at), min(used_before)
+{SENT} AND token IS NOT NULL AND state = 'sending' AND NOT is_running(run)
 GROUP BY token
 """
 # No longer on its way: free, to be sent again as it was; free, to be sent in any batch; perhaps
@@ -144,21 +160,27 @@ UPDATE addresses INDEXED BY sent SET state = NULL, run = NULL, losses = NULL, fr
 WHERE key = ? AND token = ? AND email IS NOT NULL AND state = 'sending'
 """
 FORGET_BATCH = """
-UPDATE addresses INDEXED BY sent SET token = NULL, email = NULL WHERE key = ? AND token = ? AND email IS NOT NULL
+UPDATE addresses INDEXED BY sent SET token = NULL, email = NULL
+WHERE key = ? AND token = ? AND email IS NOT NULL
 """
 HOLD_BATCH = """
 UPDATE addresses INDEXED BY sent SET state = 'held', run = NULL
 WHERE key = ? AND token = ? AND email IS NOT NULL AND state = 'sending'
 """
-HOLD_ADDRESS = "UPDATE addresses SET state = 'held', run = NULL WHERE key = ? AND address = ? AND state = 'sending'"
+HOLD_ADDRESS = """
+UPDATE addresses SET state = 'held', run = NULL
+WHERE key = ? AND address = ? AND state = 'sending'
+"""
 SUBMITTED = """
 INSERT INTO addresses (key, address, state, run, email, sent_at, job_id, validation_type)
 VALUES (?, ?, 'in_flight', ?, ?, ?, ?, ?)
-ON CONFLICT DO UPDATE SET state = 'in_flight', run = excluded.run, email = excluded.email, sent_at = excluded.sent_at,
-    job_id = excluded.job_id, validation_type = excluded.validation_type, token = NULL, losses = NULL, free_at = NULL
+ON CONFLICT DO UPDATE SET state = 'in_flight', run = excluded.run, email = excluded.email,
+    sent_at = excluded.sent_at, job_id = excluded.job_id,
+    validation_type = excluded.validation_type, token = NULL, losses = NULL, free_at = NULL
 """
 SELECT_JOBS = f"""
-SELECT job_id, email, validation_type, sent_at, address, is_running(run) {SENT} AND state = 'in_flight'
+SELECT job_id, email, validation_type, sent_at, address, is_running(run)
+{SENT} AND state = 'in_flight'
 ORDER BY sent_at, job_id
 """
 ADOPT_JOB = "UPDATE addresses SET run = ? WHERE key = ? AND address = ?"
@@ -168,14 +190,19 @@ LEAVE_JOB = "UPDATE addresses SET run = NULL WHERE key = ? AND address = ? AND s
 # A row with this digest and another body is damaged, and is written anew.
 INSERT_OUTCOME = """
 INSERT INTO outcomes (digest, label, body) VALUES (?, ?, ?)
-ON CONFLICT (digest) DO UPDATE SET label = excluded.label, body = excluded.body WHERE body IS NOT excluded.body
+ON CONFLICT (digest) DO UPDATE SET label = excluded.label, body = excluded.body
+WHERE body IS NOT excluded.body
 """
 SELECT_OUTCOME_ID = "SELECT id FROM outcomes WHERE digest = ?"
 SETTLE = """
-INSERT OR REPLACE INTO addresses (key, address, outcome, normalized, checked_at, settled_at, change, settled_by)
+INSERT OR REPLACE INTO addresses
+    (key, address, outcome, normalized, checked_at, settled_at, change, settled_by)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 """
-WAIT = "UPDATE addresses SET state = 'waiting', run = ?, email = ?, free_at = 0 WHERE key = ? AND address = ?"
+WAIT = """
+UPDATE addresses SET state = 'waiting', run = ?, email = ?, free_at = 0
+WHERE key = ? AND address = ?
+"""
 SELECT_SETTLED = """
 SELECT address, normalized, checked_at, settled_at, outcome
 FROM addresses WHERE key = ? AND outcome IS NOT NULL ORDER BY address
@@ -189,7 +216,9 @@ GROUP BY s.key, s.settled_by ORDER BY max(s.settled_at) DESC LIMIT ?
 SELECT_ADDRESSES_OF_RUN = (
     "SELECT address FROM addresses WHERE key = ? AND settled_by = ? ORDER BY change, address"
 )
-COUNT_BY_LABEL = "SELECT label, count(*) FROM addresses JOIN outcomes ON id = outcome WHERE key = ? GROUP BY label"
+COUNT_BY_LABEL = """
+SELECT label, count(*) FROM addresses JOIN outcomes ON id = outcome WHERE key = ? GROUP BY label
+"""
 SELECT_SETTLED_RANGE = "SELECT min(settled_at), max(settled_at) FROM addresses WHERE key = ?"
 COUNT_BY_STATE = f"SELECT state, count(*) {SENT} GROUP BY state"
 
@@ -211,9 +240,10 @@ def damaged_address(address: object, why: str) -> DamagedRowError:
 
 
 DAMAGED_ROW = (
-    "journal {path} is damaged: the row of the table {table} with {condition} {why}. Nothing was changed, and nothing is "
-    "asked again. Restore the journal from a copy; or, if the addresses with this row may be asked again, which a service "
-    "counts anew, forget it (in SQLite: {forget}); or {another}"
+    "journal {path} is damaged: the row of the table {table} with {condition} {why}. "
+    "Nothing was changed, and nothing is asked again. Restore the journal from a copy; or, if the "
+    "addresses with this row may be asked again, which a service counts anew, forget it "
+    "(in SQLite: {forget}); or {another}"
 )
 FORGET = {
     "addresses": "DELETE FROM addresses WHERE {condition}",
@@ -243,14 +273,14 @@ def journal_errors(path: Path) -> Iterator[None]:
         yield
     except DamagedRowError as exc:
         raise JournalError(describe_damage(path, exc)) from exc
-    except (sqlite3.Error, OSError) as exc:
-        is_damaged = (
-            isinstance(exc, sqlite3.Error)
-            and getattr(exc, "sqlite_errorcode", 0) & 0xFF in DAMAGE_CODES
-        )
-        what = (exc.strerror if isinstance(exc, OSError) else None) or exc  # without the path again
-        damage = f"journal {path} is damaged ({exc}): restore it from a copy, or {ANOTHER_PATH}"
-        raise JournalError(damage if is_damaged else f"journal {path}: {what}") from exc
+    except sqlite3.Error as exc:
+        message = f"journal {path}: {exc}"
+        if getattr(exc, "sqlite_errorcode", 0) & 0xFF in DAMAGE_CODES:
+            message = f"journal {path} is damaged ({exc}): "
+            message += f"restore it from a copy, or {ANOTHER_PATH}"
+        raise JournalError(message) from exc
+    except OSError as exc:  # its own text has the path again
+        raise JournalError(f"journal {path}: {exc.strerror or exc}") from exc
 
 
 def open_file(path: Path) -> sqlite3.Connection:
@@ -282,12 +312,14 @@ def check_header(path: Path) -> None:
         raise JournalError(f"journal {path} is not a file: give the path of a file")
     if path.stat().st_size == 0:
         return
-    logs = (path.with_name(path.name + end) for end in ("-wal", "-journal"))
-    has_log = any(each.exists() and each.stat().st_size for each in logs)
+    has_log = False
+    for ending in ("-wal", "-journal"):
+        log = path.with_name(path.name + ending)
+        if log.exists() and log.stat().st_size:
+            has_log = True
+    uri = f"{path.absolute().as_uri()}?immutable=1"
     try:
-        with closing(
-            sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)
-        ) as reader:
+        with closing(sqlite3.connect(uri, uri=True)) as reader:
             (application,) = reader.execute("PRAGMA application_id").fetchone()
             version = version_of(reader)
     except sqlite3.DatabaseError as exc:
@@ -304,8 +336,8 @@ def check_header(path: Path) -> None:
         )
     if version > VERSION:
         raise JournalError(
-            f"journal {path} was made by a later version of mailverdict (format {version}, known: {VERSION}): "
-            f"update mailverdict, or {ANOTHER_PATH}"
+            f"journal {path} was made by a later version of mailverdict "
+            f"(format {version}, known: {VERSION}): update mailverdict, or {ANOTHER_PATH}"
         )
 
 
@@ -321,12 +353,13 @@ def make_private(path: Path) -> None:
     """
     if sys.platform == "win32":  # where the folder says who may read
         return
-    for each in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
+    for ending in ("", "-wal", "-shm"):
+        file = path.with_name(path.name + ending)
         # SQLite removes the others when the last process closes the journal.
         with suppress(FileNotFoundError):
-            status = each.stat()
+            status = file.stat()
             if status.st_uid == os.geteuid() and status.st_mode & 0o077:
-                each.chmod(PRIVATE)
+                file.chmod(PRIVATE)
 
 
 def connect(path: Path) -> sqlite3.Connection:
