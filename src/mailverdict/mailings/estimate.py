@@ -633,10 +633,12 @@ def operator_table(operators: pa.StringArray, drawn: Ints, answers: SampleAnswer
         size = sizes[code]
         codes = answers.codes[operator[drawn] == code]
         counts = np.bincount(codes, minlength=len(ANSWERS) + 1)
-        sampled, clear, share, *others = operator_line(counts, known.get(texts[code], ()))
+        line = operator_line(counts, known.get(texts[code], ()))
         whole = Sample(np.zeros(size, np.int64), np.ones(size), np.arange(len(codes)))
-        _, low, high = whole.share(np.isin(codes, CLEAR))
-        lines.append((size, sampled, clear, share, low, high, *others))
+        _, line["low"], line["high"] = whole.share(np.isin(codes, CLEAR))
+        line["sampled"] = line["addresses"]
+        line["addresses"] = size
+        lines.append(line)
     index = pd.Index(texts[largest], dtype=object, name="operator")
     table = pd.DataFrame(lines, index, list(OPERATOR_COLUMNS), dtype=object)
     return CountTable(table.astype(OPERATOR_COLUMNS))
