@@ -27,7 +27,8 @@ from .terminal import app, check_sandbox, chosen_backend, chosen_service
 
 # Opened instead of the address itself, since all users of the machine can read the arguments of a
 # browser's process.
-OPENER = """<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>mailverdict</title>
+OPENER = """<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">
+<title>mailverdict</title>
 <script>location.replace(URL_OF_PAGE);</script>
 """
 

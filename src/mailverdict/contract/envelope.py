@@ -73,7 +73,9 @@ class ErrorEnvelope:
     def whole_number(self, key: str) -> int | None:
         """A number out of `details`, or None."""
         value = self.details.get(key)
-        return value if isinstance(value, int) and not isinstance(value, bool) else None
+        if isinstance(value, bool) or not isinstance(value, int):
+            return None
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +149,9 @@ def dump_entry(email: str, status: str, message: str, job_id: str) -> dict[str, 
 
 def dump_job(email: str, status: str, verification: Mapping[str, Any] | None) -> dict[str, Any]:
     """A job record: exactly three keys, and a payload only when it is `done`."""
-    return {
-        "email": email,
-        "status": status,
-        "verification": verification if status == JobStatus.DONE else None,
-    }
+    if status != JobStatus.DONE:
+        verification = None
+    return {"email": email, "status": status, "verification": verification}
 
 
 def parse_envelope(body: object, status: int) -> SuccessEnvelope | ErrorEnvelope:
@@ -161,8 +161,7 @@ def parse_envelope(body: object, status: int) -> SuccessEnvelope | ErrorEnvelope
     if "error" in body and body.get("success") is not True:
         return parse_failure(body, status)
     if body.get("success") is True and "data" in body:
-        found = body.get("meta")
-        return SuccessEnvelope(body["data"], found if isinstance(found, Mapping) else {})
+        return SuccessEnvelope(body["data"], object_in(body, "meta"))
     keys = ", ".join(sorted(map(str, body))[:8])
     raise ContractError(
         f"the answer has neither 'success' with 'data' nor 'error'; its keys: {shorten(keys)}",
@@ -173,20 +172,27 @@ def parse_envelope(body: object, status: int) -> SuccessEnvelope | ErrorEnvelope
 def parse_failure(body: Mapping[str, Any], status: int) -> ErrorEnvelope:
     """Read either form of error envelope; `error.code` is kept unchanged."""
     error = require_field(body, "error", dict, "")
-    details = error.get("details")
     return ErrorEnvelope(
         code=shorten(str(error.get("code") or ""), 80),
         message=shorten(str(error.get("message") or ""), 500),
         status=status,
-        details=details if isinstance(details, Mapping) else {},
+        details=object_in(error, "details"),
     )
+
+
+def object_in(record: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """The object under a key; an empty one where there is none."""
+    value = record.get(key)
+    if not isinstance(value, Mapping):
+        return {}
+    return value
 
 
 def parse_quota(body: object) -> Quota:
     """Read a quota record: three whole numbers without an envelope."""
-    limit, used, remaining = (
-        require_field(body, key, int, "") for key in ("daily_limit", "used", "remaining")
-    )
+    limit = require_field(body, "daily_limit", int, "")
+    used = require_field(body, "used", int, "")
+    remaining = require_field(body, "remaining", int, "")
     if min(limit, used, remaining) < 0 or max(limit, used, remaining) > LARGEST:
         raise ContractError(
             f"a quota of daily_limit={limit}, used={used}, remaining={remaining} makes no sense",
@@ -197,17 +203,13 @@ def parse_quota(body: object) -> Quota:
 
 def parse_entry(entry: object, path: str) -> BulkEntry:
     """Read one entry of a bulk submission's answer; a job must have an identifier."""
-    email, status = (
-        require_field(entry, "email", str, path),
-        require_field(entry, "status", str, path),
-    )
+    email = require_field(entry, "email", str, path)
+    status = require_field(entry, "status", str, path)
     assert isinstance(entry, Mapping)
-    is_job = status != JobStatus.ERROR
-    job_id = (
-        check_id(require_field(entry, "job_id", str, path), path)
-        if is_job
-        else str(entry.get("job_id") or "")
-    )
+    if status == JobStatus.ERROR:
+        job_id = str(entry.get("job_id") or "")
+    else:
+        job_id = check_id(require_field(entry, "job_id", str, path), path)
     return BulkEntry(email, status, shorten(str(entry.get("message") or "")), job_id)
 
 
@@ -227,28 +229,22 @@ def parse_job(data: object, validation_type: str = "") -> JobRecord:
     """
     path = "data.result"
     record = require_field(data, "result", dict, "data")
-    email, status = (
-        require_field(record, "email", str, path),
-        require_field(record, "status", str, path),
-    )
+    email = require_field(record, "email", str, path)
+    status = require_field(record, "status", str, path)
     if status in EARLIER_FINAL:
-        return parse_earlier_job(
-            {"validation_type": validation_type or None, **record}, email, status, path
-        )
-    done = status == JobStatus.DONE
-    verification = (
-        parse_payload(record.get("verification"), f"{path}.verification") if done else None
-    )
+        record = {"validation_type": validation_type or None, **record}
+        return parse_earlier_job(record, email, status, path)
+    verification = None
+    if status == JobStatus.DONE:
+        verification = parse_payload(record.get("verification"), f"{path}.verification")
     return JobRecord(email, status, verification, shorten(str(record.get("message") or "")))
 
 
 def parse_earlier_job(record: Mapping[str, Any], email: str, status: str, path: str) -> JobRecord:
     """The earlier record of a job with a verdict; `details` has the rest of the payload."""
-    details = record.get("details")
-    known = dict(details) if isinstance(details, Mapping) else {}
     payload = {
         "validation_type": record["validation_type"],
-        **known,
+        **object_in(record, "details"),
         "email": email,
         "valid": status == "valid",
     }

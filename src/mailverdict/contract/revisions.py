@@ -38,15 +38,14 @@ def dump_earlier_payload(v: Verification) -> dict[str, Any]:
 
     ``"valid": false`` also means that nothing was established; then no check is shown as failed.
     """
+    checks = dict(v.checks)
+    if v.result == Verdict.UNKNOWN:
+        checks = {name: True for name, passed in v.checks.items() if passed}
     return {
         "email": v.email,
         "validation_type": v.validation_type,
         "valid": EARLIER_VALID[Verdict(v.result)],
-        "checks": {
-            name: passed
-            for name, passed in v.checks.items()
-            if passed or v.result != Verdict.UNKNOWN
-        },
+        "checks": checks,
         "reason": earlier_reason(v),
         "errors": dump_errors(v.errors or ()),
     }
@@ -56,7 +55,9 @@ def earlier_reason(v: Verification) -> str | None:
     """Null when valid, else one of the four codes; any other code belongs to the SMTP session."""
     if EARLIER_VALID[Verdict(v.result)]:
         return None
-    return v.reason if v.reason in EARLIER_REASONS else "SMTP"
+    if v.reason in EARLIER_REASONS:
+        return v.reason
+    return "SMTP"
 
 
 def dump_earlier_job(

@@ -68,7 +68,8 @@ def replace_where(column: pa.Array, mask: pa.BooleanArray, others: pa.Array) -> 
 def replace_texts(texts: pa.StringArray, rows: Rows, others: pa.StringArray) -> pa.StringArray:
     """The texts with other ones in some rows.
 
-    >>> replace_texts(pa.array(["ada", "ben", None]), np.array([2, 0]), pa.array(["eve", "dan"])).to_pylist()
+    >>> names = pa.array(["ada", "ben", None])
+    >>> replace_texts(names, np.array([2, 0]), pa.array(["eve", "dan"])).to_pylist()
     ['dan', 'ben', 'eve']
     """
     if not len(rows):

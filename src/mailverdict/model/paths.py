@@ -12,4 +12,5 @@ def user_path(path: str | os.PathLike[str]) -> Path:
     >>> user_path("data/contacts.csv").as_posix(), user_path("~").is_absolute()
     ('data/contacts.csv', True)
     """
-    return Path(os.path.expanduser(path))  # noqa: PTH111 - Path.expanduser raises an error for an unknown user
+    # Path.expanduser raises an error for an unknown user.
+    return Path(os.path.expanduser(path))  # noqa: PTH111

@@ -300,16 +300,19 @@ class Blacklist:
         """Check the values and keep them in their parsed form."""
         object.__setattr__(self, "ips", parse_networks(self.ips, name="Blacklist.ips"))
         hosts = []
-        for host in (self.hosts,) if isinstance(self.hosts, str) else self.hosts:
+        given_hosts: Iterable[object] = self.hosts
+        if isinstance(self.hosts, str):
+            given_hosts = (self.hosts,)
+        for host in given_hosts:
             if not isinstance(host, str) or not HOST.fullmatch(host):
                 raise SettingsError(f"Blacklist.hosts: {host!r} is not a host name")
             hosts.append(host.rstrip(".").lower())
         object.__setattr__(self, "hosts", tuple(hosts))
         zones = []
-        given: Iterable[object] = (
-            (self.zones,) if isinstance(self.zones, str | Zone) else self.zones
-        )
-        for zone in given:
+        given_zones: Iterable[object] = self.zones
+        if isinstance(self.zones, str | Zone):
+            given_zones = (self.zones,)
+        for zone in given_zones:
             if isinstance(zone, str):
                 zones.append(Zone(zone))
             elif isinstance(zone, Zone):

@@ -74,11 +74,16 @@ JUDGED_COLUMNS: dict[str, Callable[[Judged], str | None]] = {
     "result": lambda judged: judged.result,
     "reasons": lambda judged: ";".join(judged.reasons),
     "error": lambda judged: judged.reason,
-    "errors": lambda judged: (
-        None if judged.errors is None else dump_json(dump_errors(judged.errors))
-    ),
+    "errors": lambda judged: errors_text(judged.errors),
     "checks": lambda judged: dump_json(dict(judged.checks)),
 }
+
+
+def errors_text(errors: Sequence[Fault] | None) -> str | None:
+    """The errors as JSON text."""
+    if errors is None:
+        return None
+    return dump_json(dump_errors(errors))
 
 
 def empty_table() -> pa.Table:
@@ -125,12 +130,19 @@ def row_of(v: Verification, source: str) -> dict[str, Any]:
         "catch_all": v.catch_all,
         "protected": v.protected,
         "suggestion": suggestion,
-        "metadata": dump_json(metadata) if metadata else None,
-        "extra": dump_json(dict(v.extra)) if v.extra else None,
+        "metadata": object_text(metadata),
+        "extra": object_text(v.extra),
         "normalized": normalized,
         "checked_at": moment,
         "source": source,
     }
+
+
+def object_text(value: Mapping[str, Any]) -> str | None:
+    """An object as JSON text; None for an empty one."""
+    if not value:
+        return None
+    return dump_json(dict(value))
 
 
 def pop_text(metadata: dict[str, Any], key: str) -> str | None:

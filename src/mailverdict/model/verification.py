@@ -120,13 +120,17 @@ class Verification:
     @property
     def details(self) -> str | None:
         """The dominant reason, or None."""
-        return self.reasons[0] if self.reasons else None
+        if not self.reasons:
+            return None
+        return self.reasons[0]
 
     @property
     def suggestion(self) -> str | None:
         """The address that was probably meant, or None; never applied by itself."""
         meant = self.metadata.get("suggestion")
-        return meant if isinstance(meant, str) else None
+        if not isinstance(meant, str):
+            return None
+        return meant
 
     @property
     def asked_mailbox(self) -> bool:
@@ -143,7 +147,9 @@ class Verification:
         known = tuple(Reason)
         lines = []
         for reason in self.reasons:
-            meaning = REASON_MEANING[Reason(reason)] if reason in known else ""
+            meaning = ""
+            if reason in known:
+                meaning = REASON_MEANING[Reason(reason)]
             lines.append((reason, meaning))
         messages = set()
         for fault in self.errors or ():
@@ -167,7 +173,9 @@ class Verification:
         """A few lines; texts of other hosts are cut, and without control characters."""
         lines = [self.title]
         for code, words in self._why():
-            line = f"  {code}: {words}" if words else f"  {code}"
+            line = f"  {code}"
+            if words:
+                line += f": {words}"
             lines.append(line)
         if self.suggestion is not None:
             lines.append(f"  did you mean {self.suggestion}?")
@@ -177,7 +185,8 @@ class Verification:
         left_open = self._not_asked()
         if left_open is not None:
             lines.append(f"  {left_open}")
-        return "\n".join(escape_controls(line[:LONGEST_LINE]) for line in lines)
+        shown = [escape_controls(line[:LONGEST_LINE]) for line in lines]
+        return "\n".join(shown)
 
     def _repr_html_(self) -> str:
         """The same with a badge, for a notebook; every text is escaped."""
@@ -188,7 +197,9 @@ class Verification:
         def shown(text: str) -> str:
             return escape(text[:LONGEST_LINE])
 
-        mark = badge(self.result) if self.result in MARKS else shown(self.result)
+        mark = shown(self.result)
+        if self.result in MARKS:
+            mark = badge(self.result)
         asked = f'<span class="mv-soft">({shown(self.validation_type)})</span>'
         body = [f"<p>{mark} <b>{shown(self.email)}</b> {asked}</p>"]
         rows = []
@@ -217,7 +228,8 @@ class Verification:
         Examples
         --------
         >>> from mailverdict import Verification
-        >>> Verification("ada@example.org", "regex", "valid", checks={"syntax": True}).to_dict()["result"]
+        >>> verification = Verification("ada@example.org", "regex", "valid")
+        >>> verification.to_dict()["result"]
         'valid'
         """
         return dump_payload(self)
@@ -292,7 +304,9 @@ def dump_payload(v: Verification) -> dict[str, Any]:
         payload["catch_all"] = v.catch_all
         payload["protected"] = v.protected
     payload["reason"] = v.reason
-    payload["errors"] = None if v.errors is None else dump_errors(v.errors)
+    payload["errors"] = v.errors
+    if v.errors is not None:
+        payload["errors"] = dump_errors(v.errors)
     if v.metadata:
         payload["metadata"] = dict(v.metadata)
     payload.update(v.extra)

@@ -41,7 +41,9 @@ class ValidationType(StrEnum):
 
 
 NOT_ASKED = {  # what a verification that did not end as invalid leaves open
-    ValidationType.REGEX: "not asked: whether the domain can receive mail, and whether the mailbox exists",
+    ValidationType.REGEX: (
+        "not asked: whether the domain can receive mail, and whether the mailbox exists"
+    ),
     ValidationType.MX: "not asked: whether the mailbox exists",
     ValidationType.MX_BLACKLIST: "not asked: whether the mailbox exists",
 }
@@ -120,18 +122,24 @@ FLAGS = ("role", "disposable", "free", "spamtrap", "catch_all", "protected")
 REASON_MEANING: dict[str, str] = {
     Reason.SYNTAX_ERROR: "not a well-formed address",
     Reason.NO_MX_RECORD: "the domain does not exist or accepts no mail",
-    Reason.MAILBOX_NOT_FOUND: "the mail server reports that there is no such mailbox, or that it is closed",
+    Reason.MAILBOX_NOT_FOUND: (
+        "the mail server reports that there is no such mailbox, or that it is closed"
+    ),
     Reason.SPAMTRAP: "the domain is on the spamtrap list that was given",
     Reason.DISPOSABLE: "the domain is a provider of disposable addresses",
     Reason.GREYLISTED: "the mail server asks for a second attempt later (greylisting)",
-    Reason.SENDER_BLOCKED: "the mail server refuses the sender or the computer of the check, whatever the mailbox",
+    Reason.SENDER_BLOCKED: (
+        "the mail server refuses the sender or the computer of the check, whatever the mailbox"
+    ),
     Reason.TIMEOUT: "the mail server did not answer in time",
     Reason.CONNECTION_DROPPED: "the mail server closed the connection before it answered",
     Reason.PORT_CLOSED: "its mail server could not be reached",
     Reason.MAILBOX_FULL: "the mailbox exists but is full",
     Reason.NO_SMTP_DATA: "what answers there is not a mail server",
     Reason.INCONCLUSIVE: "no answer shows whether the mailbox exists",
-    Reason.PROTECTED: "the mail server refuses the computer that checked, for its IP address or reputation",
+    Reason.PROTECTED: (
+        "the mail server refuses the computer that checked, for its IP address or reputation"
+    ),
     Reason.THROTTLED: "the queue of the verification service was full; verify again later",
     Reason.RATE_LIMITED: "the verification service refused for its rate limit; verify again later",
     Reason.CATCH_ALL: "the mail server accepts every address of the domain (catch-all)",
@@ -186,7 +194,9 @@ def why_of_error(code: str | None, verdict: str | None) -> str | None:
     if verdict in (None, Verdict.VALID):
         return None
     word = WHY_OF_ERROR.get((str(code), str(verdict)), code)
-    return NO_ANSWER if word is None and verdict == Verdict.UNKNOWN else word and str(word)
+    if word is None and verdict == Verdict.UNKNOWN:
+        return NO_ANSWER
+    return word and str(word)
 
 
 # Short labels for tables and lists: of the words of `why`, some of which are flags, too, and of
@@ -299,15 +309,13 @@ def count_of(count: int, noun: str, plural: str | None = None) -> str:
     """
     if count == 1:
         return f"1 {noun}"
-    if plural is None:
-        plural = (
-            f"{noun[:-1]}ies"
-            if noun.endswith("ry")
-            else f"{noun}es"
-            if noun.endswith(("s", "x"))
-            else f"{noun}s"
-        )
-    return f"{count:,} {plural}"
+    if plural is not None:
+        return f"{count:,} {plural}"
+    if noun.endswith("ry"):
+        return f"{count:,} {noun[:-1]}ies"
+    if noun.endswith(("s", "x")):
+        return f"{count:,} {noun}es"
+    return f"{count:,} {noun}s"
 
 
 def percent(count: float, whole: float) -> str:
@@ -316,10 +324,16 @@ def percent(count: float, whole: float) -> str:
     >>> percent(1, 3), percent(1, 100_000), percent(99_999, 100_000), percent(0, 0), percent(5, 5)
     ('33.3%', '<0.1%', '>99.9%', '0%', '100%')
     """
-    if not whole or count in (0, whole):
-        return "100%" if whole and count else "0%"
+    if not whole or not count:
+        return "0%"
+    if count == whole:
+        return "100%"
     share = count / whole
-    return "<0.1%" if share < 0.001 else ">99.9%" if share > 0.999 else f"{share:.1%}"
+    if share < 0.001:
+        return "<0.1%"
+    if share > 0.999:
+        return ">99.9%"
+    return f"{share:.1%}"
 
 
 def first_of(texts: Sequence[str], most: int) -> str:
@@ -329,7 +343,10 @@ def first_of(texts: Sequence[str], most: int) -> str:
     ('a, b', 'a, b and 1 more', '')
     """
     shown = ", ".join(texts[:most])
-    return f"{shown} and {len(texts) - most:,} more" if len(texts) > most else shown
+    more = len(texts) - most
+    if more > 0:
+        return f"{shown} and {more:,} more"
+    return shown
 
 
 def capitalize(words: str) -> str:
@@ -343,12 +360,16 @@ def printable_text(text: str, limit: int = 500) -> str:
     >>> printable_text("a\x1b[2Jb")
     'a?[2Jb'
     """
-    return "".join(each if each.isprintable() else "?" for each in text[:limit])
+    characters = []
+    for character in text[:limit]:
+        characters.append(character if character.isprintable() else "?")
+    return "".join(characters)
 
 
 # Characters that turn the direction of the text after them (Unicode Standard Annex 9), such as in
 # `invoice_fdp.exe`.
-DIRECTIONS = {code: f"⟨U+{code:04X}⟩" for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
+TURNING = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+DIRECTIONS = {code: f"⟨U+{code:04X}⟩" for code in TURNING}
 
 
 def show_directions(text: str) -> str:
@@ -366,4 +387,10 @@ def escape_controls(text: str) -> str:
     >>> escape_controls("a\x1b[2Jb")
     'a\\x1b[2Jb'
     """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    characters = []
+    for character in text:
+        if character.isprintable():
+            characters.append(character)
+        else:
+            characters.append(character.encode("unicode_escape").decode())
+    return "".join(characters)

@@ -404,8 +404,10 @@ def read_entries(data: Any) -> list[BulkEntry | None]:
     uses = Counter(job_id for job_id, _ in jobs)
     usable: list[BulkEntry | None] = []
     for entry in entries:
-        is_shared = entry is not None and entry.is_queued and uses[entry.job_id] > 1
-        usable.append(None if is_shared else entry)
+        if entry is not None and entry.is_queued and uses[entry.job_id] > 1:
+            usable.append(None)
+        else:
+            usable.append(entry)
     return usable
 
 

@@ -102,13 +102,17 @@ class Retries:
             return None
         requested = answer.retry_after if isinstance(answer, ErrorEnvelope) else None
         if is_rate_limit(answer) and requested is None:
-            return 0.0 if attempt <= self.limited_attempts else None
+            if attempt > self.limited_attempts:
+                return None
+            return 0.0
         if attempt > self.attempts:
             return None
-        wait = self.first_wait * 2 ** (attempt - 2) * (0.5 + jitter / 2)
+        wait: float = self.first_wait * 2 ** (attempt - 2) * (0.5 + jitter / 2)
         if requested is not None:
             wait = max(wait, requested)
-        return wait if wait <= self.max_wait else None
+        if wait > self.max_wait:
+            return None
+        return wait
 
 
 def may_repeat(request: ApiRequest, answer: ApiAnswer) -> bool:
@@ -274,6 +278,9 @@ class Client:
         self.is_stopped = False
         usual = {"User-Agent": "mailverdict", "Accept": "application/json", **NO_CODING}
         sockets = parallel + 1
+        shared = None
+        if transport is not None:
+            shared = SharedTransport(transport)
         self.http = httpx.AsyncClient(
             headers={**usual, **(headers or {})},
             timeout=timeout,
@@ -281,7 +288,7 @@ class Client:
             # Kept, they would grow with each answer.
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
             limits=httpx.Limits(max_connections=sockets, max_keepalive_connections=sockets),
-            transport=None if transport is None else SharedTransport(transport),
+            transport=shared,
             verify=tls_context(*map(os.environ.get, CERTIFICATE_VARIABLES)),
         )
 

@@ -99,7 +99,9 @@ class DnsServer:
     @property
     def endpoint(self) -> str:
         """Address and port in the form of the setting `resolver`; known after the start."""
-        return f"[{self._host}]:{self._port}" if ":" in self._host else f"{self._host}:{self._port}"
+        if ":" in self._host:
+            return f"[{self._host}]:{self._port}"
+        return f"{self._host}:{self._port}"
 
     def add(self, name: str, records: DomainRecords) -> None:
         """Add a name or replace its records, also while the server runs."""
@@ -111,7 +113,9 @@ class DnsServer:
             entry = self._table.find(name)
         except NOT_A_QUERY:  # not a name
             return None
-        return None if entry is None else entry.given
+        if entry is None:
+            return None
+        return entry.given
 
     def count(
         self, name: str | None = None, rdtype: str | None = None, *, tcp: bool | None = None
@@ -130,16 +134,21 @@ class DnsServer:
         int
             How many.
         """
-        wanted = (None if name is None else plain_name(name), rdtype, tcp)
-        return sum(
-            n
-            for key, n in self._counts.items()
-            if all(w in (None, k) for w, k in zip(wanted, key, strict=True))
-        )
+        if name is not None:
+            name = plain_name(name)
+        total = 0
+        for (asked_name, asked_type, over_tcp), count in self._counts.items():
+            is_wanted = name in (None, asked_name) and rdtype in (None, asked_type)
+            if is_wanted and tcp in (None, over_tcp):
+                total += count
+        return total
 
     async def start(self) -> None:
         """Listen on UDP and TCP; raises `OSError` if the address or port is not available."""
-        for tries_left in reversed(range(BIND_TRIES if self._port == 0 else 1)):
+        tries = 1
+        if self._port == 0:
+            tries = BIND_TRIES
+        for tries_left in reversed(range(tries)):
             try:
                 await self._listen()
             except OSError:
@@ -151,8 +160,9 @@ class DnsServer:
     async def _listen(self) -> None:
         """Bind UDP, then TCP to the same port."""
         loop = asyncio.get_running_loop()
+        make_protocol = partial(Datagrams, self, loop.create_future())
         udp, protocol = await loop.create_datagram_endpoint(
-            partial(Datagrams, self, loop.create_future()), local_addr=(self._host, self._port)
+            make_protocol, local_addr=(self._host, self._port)
         )
         udp.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
         port = udp.get_extra_info("sockname")[1]
@@ -161,7 +171,9 @@ class DnsServer:
         except OSError:
             udp.close()
             raise
-        self._udp, self._udp_closed, self._port = udp, protocol.closed, port
+        self._udp = udp
+        self._udp_closed = protocol.closed
+        self._port = port
 
     async def stop(self) -> None:
         """Close all sockets; a new start listens on the same port."""
@@ -219,9 +231,8 @@ class DnsServer:
             await asyncio.sleep(self._table.delay_of(query))
         finally:
             self.in_flight -= 1
-        packets = answer_messages(
-            self._table.fault_of(query), query, self._table.answer(query), tcp=True
-        )
+        answer = self._table.answer(query)
+        packets = answer_messages(self._table.fault_of(query), query, answer, tcp=True)
         if not packets:
             raise EOFError("no answer: close the connection")
         for packet in packets:
@@ -234,9 +245,9 @@ class DnsServer:
         if query.flags & dns.flags.QR or len(query.question) != 1:
             raise ValueError("not a query with one question")
         asked = query.question[0]
-        self._counts[
-            plain_name(asked.name.to_text()), dns.rdatatype.to_text(asked.rdtype), tcp
-        ] += 1
+        name = plain_name(asked.name.to_text())
+        rdtype = dns.rdatatype.to_text(asked.rdtype)
+        self._counts[name, rdtype, tcp] += 1
         return query
 
     def _count_in_flight(self) -> None:

@@ -136,21 +136,30 @@ class ZoneTable:
         plain = plain_name(name)
         if plain in self._entries or plain in self._parents:
             return self._entries.get(plain, NO_RECORDS)
-        wildcards = (self._entries.get(f"*.{parent}") for parent in parents_of(plain))
-        return next(filter(None, wildcards), None)
+        for parent in parents_of(plain):
+            wildcard = self._entries.get(f"*.{parent}")
+            if wildcard is not None:
+                return wildcard
+        return None
 
     def fault_of(self, query: dns.message.Message) -> DnsFault | None:
         """The fault of the name of a query, or of a name its aliases lead to."""
         rdtype = dns.rdatatype.to_text(query.question[0].rdtype)
-        found = (self.find(name) for name in self._alias_chain(query))
-        return next(
-            (fault for entry in found if entry and (fault := entry.given.fault_of(rdtype))), None
-        )
+        for name in self._alias_chain(query):
+            entry = self.find(name)
+            fault = None
+            if entry is not None:
+                fault = entry.given.fault_of(rdtype)
+            if fault is not None:
+                return fault
+        return None
 
     def delay_of(self, query: dns.message.Message) -> float:
         """Seconds before the answer to a query."""
-        found = self.find(query.question[0].name.to_text())
-        return found.given.delay if found else 0.0
+        entry = self.find(query.question[0].name.to_text())
+        if entry is None:
+            return 0.0
+        return entry.given.delay
 
     def answer(self, query: dns.message.Message) -> dns.message.Message:
         """The correct answer to a query."""

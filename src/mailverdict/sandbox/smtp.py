@@ -52,7 +52,8 @@ class SmtpServer:
     >>> import asyncio
     >>> async def greet():
     ...     async with SmtpServer([Exchange("mx.ada.example", "a mailbox")]) as server:
-    ...         reader, writer = await asyncio.open_connection(server.address_of("mx.ada.example"), server.port)
+    ...         address = server.address_of("mx.ada.example")
+    ...         reader, writer = await asyncio.open_connection(address, server.port)
     ...         line = await reader.readline()
     ...         writer.close()
     ...         return line
@@ -144,10 +145,11 @@ def bind_all(addresses: list[str], port: int) -> list[socket.socket]:
     """Bind one port on all addresses; with port 0, a port that is free on all of them."""
     for tries_left in reversed(range(BIND_TRIES)):
         sockets: list[socket.socket] = []
+        wanted = port
         try:
             for address in addresses:
-                wanted = sockets[0].getsockname()[1] if sockets else port
                 sockets.append(bind(address, wanted))
+                wanted = sockets[0].getsockname()[1]
         except OSError as exc:
             for sock in sockets:
                 sock.close()
@@ -159,7 +161,8 @@ def bind_all(addresses: list[str], port: int) -> list[socket.socket]:
 
 
 def bind(address: str, port: int) -> socket.socket:
-    sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
     if sys.platform != "win32":  # where two servers could listen on one port by it
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     # Accepted sockets inherit it. asyncio sets it only where a socket names its protocol, and

@@ -46,6 +46,11 @@ class SmtpStats:
         self.most_open = max(self.most_open, self.open_now)
 
 
+ANOTHER_DOMAIN = (
+    "451 4.3.0 Multiple destination domains per transaction is unsupported. Please try again."
+)
+
+
 class DelayedWriter:
     """Writes replies to one connection in order, each when it is due."""
 
@@ -68,7 +73,8 @@ class DelayedWriter:
     def flush(self) -> None:
         """Write what is due now, in one piece."""
         if self.pending:
-            data, self.pending = b"".join(self.pending), []
+            data = b"".join(self.pending)
+            self.pending = []
             self.write(data)
 
     def write(self, data: bytes) -> None:
@@ -162,7 +168,9 @@ class SmtpConnection(asyncio.Protocol):
 
     def handle(self, line: str) -> None:
         """Answer one command, or inject the fault at it."""
-        verb = line[:4].upper() if not line.upper().startswith("STARTTLS") else "STARTTLS"
+        verb = line[:4].upper()
+        if line.upper().startswith("STARTTLS"):
+            verb = "STARTTLS"
         self.stats.commands[verb] += 1
         if verb == "RCPT":
             self.stats.rcpts[path_of(line).lower()] += 1
@@ -186,7 +194,10 @@ class SmtpConnection(asyncio.Protocol):
             lines.append("STARTTLS")
         if self.exchange.smtputf8:
             lines.append("SMTPUTF8")
-        self.reply("\r\n".join([*(f"250-{text}" for text in lines[:-1]), f"250 {lines[-1]}"]))
+        last = lines.pop()
+        reply = [f"250-{text}" for text in lines]
+        reply.append(f"250 {last}")
+        self.reply("\r\n".join(reply))
 
     def on_helo(self, line: str) -> None:
         self.has_transaction = False
@@ -200,19 +211,22 @@ class SmtpConnection(asyncio.Protocol):
         elif self.exchange.mail:
             self.refuse(self.exchange.mail)
         else:
-            self.has_transaction, self.accepted = True, []
+            self.has_transaction = True
+            self.accepted = []
             self.reply("250 2.1.0 Ok")
 
     def on_rcpt(self, line: str) -> None:
-        address = path_of(line)
         if not self.has_transaction:
             self.refuse("503 5.5.1 Error: need MAIL command")
-        elif reply := self.refusal(address):
-            self.refuse(reply.replace("{address}", address))
-        else:
-            self.accepted.append(address)
-            self.accepted_in_session += 1
-            self.reply("250 2.1.5 Ok")
+            return
+        address = path_of(line)
+        refusal = self.refusal(address)
+        if refusal:
+            self.refuse(refusal.replace("{address}", address))
+            return
+        self.accepted.append(address)
+        self.accepted_in_session += 1
+        self.reply("250 2.1.5 Ok")
 
     def refusal(self, address: str) -> str:
         """The reply that refuses a recipient; empty if it is accepted."""
@@ -222,7 +236,8 @@ class SmtpConnection(asyncio.Protocol):
             return exchange.rcpt
         if exchange.deny_after and self.stats.refused >= exchange.deny_after:
             return exchange.unknown
-        if limit := self.limit_reply(address):
+        limit = self.limit_reply(address)
+        if limit:
             return limit
         if local in exchange.special:
             return exchange.special[local]
@@ -233,12 +248,10 @@ class SmtpConnection(asyncio.Protocol):
     def limit_reply(self, address: str) -> str:
         """The reply to one recipient or domain too many; empty below the limits."""
         exchange = self.exchange
-        if (
-            exchange.one_domain
-            and self.accepted
-            and domain_of(self.accepted[0]) != domain_of(address)
-        ):
-            return "451 4.3.0 Multiple destination domains per transaction is unsupported. Please try again."
+        if exchange.one_domain and self.accepted:
+            domain = domain_of(self.accepted[0])
+            if domain_of(address) != domain:
+                return ANOTHER_DOMAIN
         if exchange.max_recipients and len(self.accepted) >= exchange.max_recipients:
             return "452 4.5.3 Error: too many recipients"
         if exchange.max_per_session and self.accepted_in_session >= exchange.max_per_session:
@@ -278,7 +291,8 @@ class SmtpConnection(asyncio.Protocol):
             self.close()
             return
         if self.writer.transport:
-            self.writer.transport.pause_reading()  # an early ClientHello must wait for the handshake's protocol
+            # An early ClientHello must wait for the protocol of the handshake.
+            self.writer.transport.pause_reading()
         self.writer.flush()
         self.upgrading = self.loop.create_task(self.upgrade())
 
@@ -296,7 +310,9 @@ class SmtpConnection(asyncio.Protocol):
         if transport is None:
             self.abort()
             return
-        self.writer.transport, self.is_secure, self.has_transaction = transport, True, False
+        self.writer.transport = transport
+        self.is_secure = True
+        self.has_transaction = False
         self.stats.secured += 1
         self.handle_buffer()
 
@@ -305,10 +321,16 @@ class SmtpConnection(asyncio.Protocol):
     def reply(self, text: str) -> None:
         """Send a reply; delay it if the client was refused too often."""
         exchange = self.exchange
-        peer = self.writer.transport.get_extra_info("peername") if self.writer.transport else None
-        filled = text.replace("{host}", exchange.host).replace("{client}", peer[0] if peer else "")
-        is_punished = exchange.slow_after and self.refused >= exchange.slow_after
-        self.writer.put(filled.encode() + b"\r\n", penalty=exchange.slow_by if is_punished else 0.0)
+        client = ""
+        if self.writer.transport:
+            peer = self.writer.transport.get_extra_info("peername")
+            if peer:
+                client = peer[0]
+        text = text.replace("{host}", exchange.host).replace("{client}", client)
+        penalty = 0.0
+        if exchange.slow_after and self.refused >= exchange.slow_after:
+            penalty = exchange.slow_by
+        self.writer.put(text.encode() + b"\r\n", penalty=penalty)
 
     def refuse(self, text: str) -> None:
         """Send a reply that counts as a refusal."""
@@ -339,8 +361,12 @@ class SmtpConnection(asyncio.Protocol):
         """Do what a fault at this command says, if there is one; returns whether there was."""
         count = self.commands_so_far[at]
         self.commands_so_far[at] += 1
-        fault = next((f for f in self.exchange.faults if f.at == at and count >= f.after), None)
-        if fault is None or (fault.does == "lose" and count > fault.after):
+        for fault in self.exchange.faults:
+            if fault.at == at and count >= fault.after:
+                break
+        else:
+            return False
+        if fault.does == "lose" and count > fault.after:
             return False
         self.writer.flush()  # earlier replies are sent first
         FAULTS[fault.does](self, fault)
@@ -374,10 +400,10 @@ class SmtpConnection(asyncio.Protocol):
     def send_endless_reply(self, fault: SmtpFault) -> None:
         """Send continuation lines without a last line."""
         self.is_done = True
-        self.writer.repeat(
-            b"250-and there is more\r\n" if fault.at != "connect" else b"220-and there is more\r\n",
-            0.001,
-        )
+        code = b"250"
+        if fault.at == "connect":
+            code = b"220"
+        self.writer.repeat(code + b"-and there is more\r\n", 0.001)
 
     def trickle(self, fault: SmtpFault) -> None:
         """Send one byte at a time, slowly."""

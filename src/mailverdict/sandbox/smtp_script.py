@@ -22,7 +22,10 @@ __all__ = ["EXCHANGES", "GREYLISTED", "PROVIDER_EXCHANGES", "Exchange", "People"
 NO_SUCH_USER = (
     "550 5.1.1 <{address}>: Recipient address rejected: User unknown in virtual mailbox table"
 )
-GREYLISTED = "450 4.2.0 <{address}>: Recipient address rejected: Greylisted, please try again in {wait} seconds"
+GREYLISTED = (
+    "450 4.2.0 <{address}>: Recipient address rejected: "
+    "Greylisted, please try again in {wait} seconds"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +175,10 @@ WELL_BEHAVED = (
             "left": "550 5.2.1 <{address}>: This account is disabled",
             "full": "452 4.2.2 <{address}>: Mailbox full",
             "stuffed": "552 5.2.2 <{address}>: The user is over quota",
-            "busy": "450 4.2.1 The user you are trying to contact is receiving mail at a rate that prevents it",
+            "busy": (
+                "450 4.2.1 The user you are trying to contact is receiving mail at a rate that "
+                "prevents it"
+            ),
             "later": "451 4.7.1 Please try again later",
             "odd": "550 Rejected",
         },
@@ -340,7 +346,10 @@ POSTFIX_UNKNOWN = (
 )
 EXCHANGE_UNKNOWN = "550 5.4.1 Recipient address rejected: Access denied. [{host}]"
 OVER_QUOTA = "452 4.2.2 The email account that you tried to reach is over quota"
-TOO_MUCH_MAIL = "450 4.2.1 The user you are trying to contact is receiving mail at a rate that prevents delivery"
+TOO_MUCH_MAIL = (
+    "450 4.2.1 The user you are trying to contact is receiving mail at a rate that prevents "
+    "delivery"
+)
 
 
 GMAIL_EHLO = "\r\n250".join(
@@ -357,7 +366,8 @@ GMAIL_EHLO = "\r\n250".join(
 class People:
     """A provider's mailboxes: plausible names but one in twelve, other ones for each.
 
-    >>> "ada" in People("bigmail"), "nobody" in People("bigmail"), "x7k2v9q4m1z8r5t0" in People("bigmail")
+    >>> people = People("bigmail")
+    >>> "ada" in people, "nobody" in people, "x7k2v9q4m1z8r5t0" in people
     (True, False, False)
     """
 

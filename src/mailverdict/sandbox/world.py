@@ -173,7 +173,8 @@ class World:
     --------
     >>> import mailverdict as mv
     >>> with mv.sandbox.World() as world:
-    ...     out = mv.verify(["ada@gmail.com", "ada@gmial.com", "ada@gone.example"], backend=world.backend)
+    ...     emails = ["ada@gmail.com", "ada@gmial.com", "ada@gone.example"]
+    ...     out = mv.verify(emails, backend=world.backend)
     >>> out["verdict"].tolist()
     ['valid', 'invalid', 'invalid']
     """
@@ -233,7 +234,8 @@ class World:
     def service(self) -> ServiceThread:
         """The running service, started at the first call."""
         if self._service is None:
-            from .serving import ServiceThread  # noqa: PLC0415 - an extra, and a server that few worlds need
+            # An extra, and a server that few worlds need.
+            from .serving import ServiceThread  # noqa: PLC0415
 
             self._service = ServiceThread(
                 self.make_backend(retry_greylisted=0), daily_limit=self.daily_limit

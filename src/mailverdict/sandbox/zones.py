@@ -43,12 +43,18 @@ def mx(*exchanges: str, ttl: int = 300, delay: float = 0.0) -> DomainRecords:
 
 def faulty(rdtype: str, fault: DnsFault, *exchanges: str) -> DomainRecords:
     """Records of a domain with a fault in the answer for one type."""
-    return DomainRecords({"MX": exchanges} if exchanges else {}, {rdtype: fault})
+    records = {}
+    if exchanges:
+        records["MX"] = exchanges
+    return DomainRecords(records, {rdtype: fault})
 
 
 def alias(target: str, fault: DnsFault | None = None) -> DomainRecords:
     """Records of an alias."""
-    return DomainRecords({"CNAME": (target,)}, {"*": fault} if fault else {})
+    faults = {}
+    if fault is not None:
+        faults["*"] = fault
+    return DomainRecords({"CNAME": (target,)}, faults)
 
 
 # Mail servers, each on a loopback address of its own.
@@ -389,57 +395,62 @@ HOSTING_ONE = ("10 mx1.hosting-one.example", "20 mx2.hosting-one.example")
 PROVIDERS: dict[tuple[str, ...], str] = {
     BIGMAIL: "gmail.com googlemail.com",
     SKYMAIL: (
-        "outlook.com outlook.de outlook.fr outlook.es hotmail.com hotmail.co.uk hotmail.de hotmail.fr "
-        "hotmail.it hotmail.es live.com live.co.uk live.fr live.nl msn.com"
+        "outlook.com outlook.de outlook.fr outlook.es hotmail.com hotmail.co.uk hotmail.de "
+        "hotmail.fr hotmail.it hotmail.es live.com live.co.uk live.fr live.nl msn.com"
     ),
     ("10 mx1.orchardmail.example",): "icloud.com me.com mac.com privaterelay.appleid.com",
     ("10 mx1.oldmail.example",): (
-        "yahoo.com yahoo.co.uk yahoo.de yahoo.fr yahoo.es yahoo.it yahoo.co.in yahoo.com.br ymail.com "
-        "rocketmail.com aol.com"
+        "yahoo.com yahoo.co.uk yahoo.de yahoo.fr yahoo.es yahoo.it yahoo.co.in yahoo.com.br "
+        "ymail.com rocketmail.com aol.com"
     ),
     REGIONAL: (
-        "gmx.de gmx.net gmx.com gmx.at gmx.ch web.de t-online.de freenet.de posteo.de mailbox.org orange.fr "
-        "wanadoo.fr free.fr sfr.fr laposte.net libero.it virgilio.it tiscali.it wp.pl o2.pl onet.pl seznam.cz "
-        "centrum.cz bluewin.ch btinternet.com sky.com comcast.net verizon.net att.net bol.com.br uol.com.br "
-        "qq.com 163.com naver.com yandex.ru mail.ru mail.com"
+        "gmx.de gmx.net gmx.com gmx.at gmx.ch web.de t-online.de freenet.de posteo.de mailbox.org "
+        "orange.fr wanadoo.fr free.fr sfr.fr laposte.net libero.it virgilio.it tiscali.it wp.pl "
+        "o2.pl onet.pl seznam.cz centrum.cz bluewin.ch btinternet.com sky.com comcast.net "
+        "verizon.net att.net bol.com.br uol.com.br qq.com 163.com naver.com yandex.ru mail.ru "
+        "mail.com"
     ),
     ("10 mx1.privatemail.example",): (
-        "proton.me protonmail.com pm.me tuta.com tutanota.com fastmail.com hey.com zoho.com duck.com mozmail.com"
+        "proton.me protonmail.com pm.me tuta.com tutanota.com fastmail.com hey.com zoho.com "
+        "duck.com mozmail.com"
     ),
 }
 
 DISPOSABLE: dict[tuple[str, ...], str] = {
     ("10 mx1.throwaway.example",): (
-        "mailinator.com yopmail.com guerrillamail.com sharklasers.com 10minutemail.com temp-mail.org "
-        "trashmail.com throwawaymail.com getnada.com maildrop.cc dispostable.com mohmal.com"
+        "mailinator.com yopmail.com guerrillamail.com sharklasers.com 10minutemail.com "
+        "temp-mail.org trashmail.com throwawaymail.com getnada.com maildrop.cc dispostable.com "
+        "mohmal.com"
     ),
 }
 
 # Made-up organisations; should one of the names be registered, it does not matter on loopback.
 COMPANIES: dict[tuple[str, ...], str] = {
     OFFICE: (
-        "nordlicht-logistik.de halvorsen-shipping.no brightwater-analytics.com castellan-insurance.co.uk "
-        "vandermeer-bouw.nl meridian-orthopaedics.com kestrel-aerospace.co.uk lindqvist-papper.se "
-        "obermayr-maschinenbau.at quillfeather-press.com solvane-energy.com tamarind-textiles.in "
-        "westmarch-council.org.uk alderbrook-school.org pinewick-dental.com corvallen-biotech.com "
-        "harrow-and-finch.law bluepeak-outdoor.ca"
+        "nordlicht-logistik.de halvorsen-shipping.no brightwater-analytics.com "
+        "castellan-insurance.co.uk vandermeer-bouw.nl meridian-orthopaedics.com "
+        "kestrel-aerospace.co.uk lindqvist-papper.se obermayr-maschinenbau.at "
+        "quillfeather-press.com solvane-energy.com tamarind-textiles.in westmarch-council.org.uk "
+        "alderbrook-school.org pinewick-dental.com corvallen-biotech.com harrow-and-finch.law "
+        "bluepeak-outdoor.ca"
     ),
     BIGMAIL: (
-        "fernhollow-studio.com atelier-lumignon.fr panaderia-solana.es tinkerlane-games.io cafe-zwölfuhr.de "
-        "marlowe-and-daughters.com greenloop-recycling.org openquill.dev sandpiper-travel.com.au "
-        "officina-ferrante.it kinoshita-design.jp mapleforge.ca"
+        "fernhollow-studio.com atelier-lumignon.fr panaderia-solana.es tinkerlane-games.io "
+        "cafe-zwölfuhr.de marlowe-and-daughters.com greenloop-recycling.org openquill.dev "
+        "sandpiper-travel.com.au officina-ferrante.it kinoshita-design.jp mapleforge.ca"
     ),
     HOSTING_ONE: (
         "schreinerei-ackerl.at boulangerie-du-quai.fr garage-lenoir.be autohaus-wendlandt.de "
-        "bloemen-jansma.nl clinica-vereda.pt gasthof-zirbenhof.at hollyhock-vets.co.uk ristorante-dalponte.it "
-        "talleres-mendoza.es tischlerei-brandauer.de vineyard-casals.cat zahnarzt-kuehnel.de "
-        "weingut-rebstoeckl.de pension-alpenrose.ch fotostudio-lindgren.se copyshop-uferstrasse.de"
+        "bloemen-jansma.nl clinica-vereda.pt gasthof-zirbenhof.at hollyhock-vets.co.uk "
+        "ristorante-dalponte.it talleres-mendoza.es tischlerei-brandauer.de vineyard-casals.cat "
+        "zahnarzt-kuehnel.de weingut-rebstoeckl.de pension-alpenrose.ch fotostudio-lindgren.se "
+        "copyshop-uferstrasse.de"
     ),
     ("10 mx1.hosting-two.example",): (
         "ridgeline-surveyors.com oakmoss-candles.co.uk driftwood-yoga.com lumen-and-larch.com "
-        "copperkettle-brewing.com halfmoon-bakery.co.nz stonebridge-archery.org tallow-and-thread.com "
-        "northfork-cycles.com willowbend-nursery.com firefly-childcare.org hearthside-books.com "
-        "little-otter-press.com saltmarsh-kayaks.com"
+        "copperkettle-brewing.com halfmoon-bakery.co.nz stonebridge-archery.org "
+        "tallow-and-thread.com northfork-cycles.com willowbend-nursery.com firefly-childcare.org "
+        "hearthside-books.com little-otter-press.com saltmarsh-kayaks.com"
     ),
 }
 

@@ -490,12 +490,18 @@ def end_evidence(host: str, end: SessionEnd) -> MailboxEvidence:
     if classification.reason in ABOUT_MAILBOX:
         classification = UNCLEAR
     is_open = end.phase != "connect"
+    is_connected = None
+    if is_open:
+        is_connected = end.reached in ("ehlo", "mail")
+    is_protected = None
+    if classification.reason is Reason.PROTECTED:
+        is_protected = True
     return MailboxEvidence(
         classification,
         host=host,
         port_open=is_open,
-        connected=end.reached in ("ehlo", "mail") if is_open else None,
-        protected=True if classification.reason is Reason.PROTECTED else None,
+        connected=is_connected,
+        protected=is_protected,
         reply=end.detail[:SHOWN],
     )
 
