@@ -1,4 +1,15 @@
-"""The table files of a command: the one that it reads, and the one that it writes."""
+"""The table files of a command: the one that it reads, and the one that it writes.
+
+A command opens its file, chooses the column, and passes pieces of it to a function of the library::
+
+    with rewrite_table("contacts.csv", column, options) as table:    open_source, pick_column
+        for piece in table.pieces():                                 an Arrow table of some rows
+            table.write(mv.clean(piece, table.column))               TableOutput
+
+From CSV to CSV, only the needed columns are read; the text of each line is copied beside them. What
+else a command reads is here, too: bounces, exports of other verifiers, lists of people who must not
+be mailed. What was guessed is printed.
+"""
 
 from __future__ import annotations
 

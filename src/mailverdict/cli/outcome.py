@@ -1,4 +1,9 @@
-"""How a verification of a file ended: the summary, the limits, and the exit status."""
+"""How a verification of a file ended: the summary, the limits, and the exit status.
+
+--fail-above unknown=5%      FailLimit("unknown", 5.0, is_share=True)
+31 of 400 rows are unknown   unknown: 31 of 400 rows with an address (7.75%), more than 5%
+exit status                  5, unless a signal, the quota or an error ended the run before
+"""
 
 from __future__ import annotations
 

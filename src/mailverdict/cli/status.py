@@ -1,4 +1,10 @@
-"""Messages on standard error, as text or as lines of JSON, and the ends of a command."""
+"""Messages on standard error, as text or as lines of JSON, and the ends of a command.
+
+    note: options are read from mailverdict.toml
+    {"time": "2026-11-30T12:00:00.000Z", "level": "info", "message": "options are read from ..."}
+
+Standard output is for data alone.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Stopping a command by a signal: the first one asks, a second one ends it."""
+"""Stopping a command by a signal: the first one asks, a second one ends it.
+
+Ctrl-C          the run is cancelled; its rows are written, what is left is pending; status 130
+Ctrl-C again    KeyboardInterrupt, where the command is
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,15 @@
-"""Commands for table files: verify, clean, plan, estimate, report."""
+"""Commands for table files: verify, clean, plan, estimate, report.
+
+`verify` is a stream of pieces. A piece passes these functions, and no other piece is in memory::
+
+    rows_to_verify    rows of the file; with --explode one for each address of a cell
+    mark_rows         `suppressed`, with --suppress
+    FileRun.verify    verdicts, of all distinct addresses at once
+    VerifiedRows.add  counted; `action` and `action_why`, with --policy; columns to write chosen
+    TableOutput       written
+
+A workbook as a report and a comparison with an earlier file keep all rows.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""What all commands share: the application, exit status and the choice of the backend."""
+"""What all commands share: the application, exit status and the choice of the backend.
+
+main(["verify", "a.csv", "--config", "b.toml"])
+    general_first   options of all commands come first: --config b.toml verify a.csv
+    mailverdict     reads the settings file and the environment (`settings`)
+    verify          the command
+    run_command     an error of the library is one line, and the status says of which kind
+"""
 
 from __future__ import annotations
 

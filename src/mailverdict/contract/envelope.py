@@ -1,4 +1,13 @@
-"""Envelopes and records around the payload: success, both error shapes, quota, entries, jobs."""
+"""Envelopes and records around the payload: success, both error shapes, quota, entries, jobs.
+
+    {"success": true, "data": {...}, "meta": {"request_id": "...", "timestamp": "..."}}
+    {"success": false, "error": {"code": "QUOTA_EXCEEDED", "message": "...", "details": {...}}}
+    {"error": {"code": "E1005", "message": "..."}}                      the short form
+    {"daily_limit": 100, "used": 40, "remaining": 60}                   the quota, bare
+
+`dump_` functions are those of a service, `parse_` functions those of a client, which accepts both
+revisions of the contract and bounds every text.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""`Revision`, and how verdicts and jobs are written in the earlier revision of the contract."""
+"""`Revision`, and how verdicts and jobs are written in the earlier revision of the contract.
+
+    now        {"result": "risky", "reasons": ["role"], "role": true, ...}
+    earlier    {"valid": true, "reason": null, "checks": {...}, "errors": []}
+
+It has yes and no only: risky is yes, and a job whose result is unknown has the status `error`.
+"""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ rounded.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -250,13 +250,17 @@ class ColumnCounts:
         self.counts = merged
         self.distinct = max(self.distinct, len(distinct))
         if self.kind == "numbers" and len(distinct) > MAX_NUMBERS:
-            order = np.argsort(self.keys.astype(np.float64))
-            rows = np.cumsum(merged.sum(axis=1)[order])
-            steps = np.arange(FINE_NUMBERS) * rows[-1] // FINE_NUMBERS
-            firsts = np.unique(np.searchsorted(rows, steps))
-            lasts = np.append(firsts[1:], len(order)) - 1
-            self.keys = self.keys[order][lasts]
-            self.counts = np.add.reduceat(merged[order], firsts)
+            self.round_up()
+
+    def round_up(self) -> None:
+        """Keep some of the numbers, each with the rows of those between it and the one below."""
+        order = np.argsort(self.keys.astype(np.float64))
+        rows = np.cumsum(self.counts.sum(axis=1)[order])
+        steps = np.arange(FINE_NUMBERS) * rows[-1] // FINE_NUMBERS
+        firsts = np.unique(np.searchsorted(rows, steps))
+        lasts = np.append(firsts[1:], len(order)) - 1
+        self.keys = self.keys[order][lasts]
+        self.counts = np.add.reduceat(self.counts[order], firsts)
 
     def thin(self) -> None:
         """Keep every second one of the people by whom columns are compared."""
@@ -275,14 +279,19 @@ class ColumnCounts:
             labels, group_of = cut_words(self.keys)
         counts = np.zeros((len(labels), WIDTH), np.int64)
         np.add.at(counts, group_of(self.keys), self.counts)
-        of_another_kind = NOT_A_NUMBER if self.kind == "numbers" else NOT_A_DATE
-        none = [-1, -1]
-        for place, label in enumerate((MISSING, of_another_kind)):
-            if self.none[place].any():
-                none[place] = len(labels)
-                labels = [*labels, label]
-                counts = np.vstack([counts, self.none[place]])
-        groups = Groups(labels, counts, group_of, (none[0], none[1]), note=self.note)
+        missing, others = self.none
+        missing_group = -1
+        if missing.any():
+            missing_group = len(labels)
+            labels = [*labels, MISSING]
+            counts = np.vstack([counts, missing])
+        others_group = -1
+        if others.any():
+            others_group = len(labels)
+            labels = [*labels, NOT_A_NUMBER if self.kind == "numbers" else NOT_A_DATE]
+            counts = np.vstack([counts, others])
+        none = (missing_group, others_group)
+        groups = Groups(labels, counts, group_of, none, note=self.note)
         if not self.sample:
             return groups
         sample = [groups.find(values) for values in self.sample]
@@ -472,31 +481,40 @@ def cut_numbers(numbers: Floats, counts: Counts) -> tuple[list[str], GroupOf]:
     """Quantiles, or each number where they are few; and the group of each number."""
     order = np.argsort(numbers)
     ordered = numbers[order]
-    is_few = len(ordered) <= FEW_NUMBERS
-    sign = ""
-    if not is_few and np.abs(ordered).max() >= LARGE:
-        sign = ","
-    if is_few:
-        labels = [number_text(number) for number in ordered.tolist()]
+    if len(ordered) <= FEW_NUMBERS:
         uppers = ordered
+        labels = [number_text(number) for number in ordered.tolist()]
     else:
         rows = np.cumsum(counts.sum(axis=1)[order])
         steps = np.arange(1, QUANTILES + 1) * rows[-1] / QUANTILES
         places = np.minimum(np.searchsorted(rows, steps), len(ordered) - 1)
         uppers = np.unique(ordered[places])
-        texts = [number_text(number, sign) for number in uppers.tolist()]
-        labels = [texts[0]]
-        if uppers[0] > ordered[0]:
-            lowest = number_text(float(ordered[0]), sign)
-            labels = [f"{lowest} to {texts[0]}"]
-        for below, upper in itertools.pairwise(texts):
-            labels.append(f"over {below} to {upper}")
+        labels = quantile_labels(float(ordered[0]), uppers.tolist())
 
     def group_of(keys: Keys) -> Codes:
         places = np.searchsorted(uppers, keys.astype(np.float64))
         return np.minimum(places, len(uppers) - 1).astype(np.int64)
 
     return labels, group_of
+
+
+def quantile_labels(lowest: float, uppers: Sequence[float]) -> list[str]:
+    """Labels of quantiles, by the lowest number of all and the upper bound of each.
+
+    >>> quantile_labels(1.0, [5.0, 12000.0])
+    ['1 to 5', 'over 5 to 12,000']
+    """
+    sign = ""
+    if max(abs(lowest), abs(uppers[-1])) >= LARGE:
+        sign = ","
+    texts = [number_text(upper, sign) for upper in uppers]
+    first = texts[0]
+    if lowest < uppers[0]:
+        first = f"{number_text(lowest, sign)} to {first}"
+    labels = [first]
+    for below, upper in itertools.pairwise(texts):
+        labels.append(f"over {below} to {upper}")
+    return labels
 
 
 def words_of_numbers(numbers: Keys) -> Keys:
@@ -509,8 +527,9 @@ def number_text(number: float, sign: str = "") -> str:
     >>> number_text(2023.0), number_text(12000.0, ","), number_text(0.25)
     ('2023', '12,000', '0.25')
     """
-    digits = ".0f" if float(number).is_integer() else ".6g"
-    return f"{number:{sign}{digits}}"
+    if float(number).is_integer():
+        return f"{number:{sign}.0f}"
+    return f"{number:{sign}.6g}"
 
 
 def cut_dates(months: Codes, counts: Counts) -> tuple[list[str], GroupOf]:

@@ -1,4 +1,12 @@
-"""`plot`: how many rows have each verdict, and why the others are not valid."""
+"""`plot`: how many rows have each verdict, and why the others are not valid.
+
+The first part is one bar of all rows, with a legend in words; the second a bar for each reason::
+
+    ✓ Valid 2,985 (74.6%)   ✗ Invalid 412 (10.3%)   ? Unknown 603 (15.1%)
+
+    Domain receives no mail        ▇▇▇▇▇▇▇▇▇▇▇ 412
+    No answer to the check         ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇ 603
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,12 @@
-"""`report`: a verified column as an HTML page, or as a workbook with a sheet per action."""
+"""`report`: a verified column as an HTML page, or as a workbook with a sheet per action.
+
+    report(out) -> rows -> Counts, ListCounts          what is counted, also in pieces of a file
+                -> ReportFacts                         and what bounces and an earlier audit add
+                -> sections -> page.html, report.xlsx  (`page`, `workbook`)
+
+The command line and the audit page count by themselves and call `make_report`. A frame is kept for
+the sheets of a workbook, which have all rows.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,14 @@
-"""A report as a list of sections, for the page and for the workbook."""
+"""A report as a list of sections, for the page and for the workbook.
+
+Each function makes a section out of `ReportFacts`: a title, columns with their kinds, and rows that
+a page and a workbook render in their own way::
+
+    Section("Verdicts", (("Verdict", "badge"), ("Rows", "number"), ("Share of rows", "share")),
+            [("valid", 2985, 0.746), ("invalid", 412, 0.103), ...])
+
+`sections_of` has their order, for an analyst and for a manager. A section without rows, sentences
+and notes is left out.
+"""
 
 from __future__ import annotations
 

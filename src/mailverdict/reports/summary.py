@@ -1,4 +1,10 @@
-"""A verified column in figures: `summary`, `diff`, and counts as text for a terminal."""
+"""A verified column in figures: `summary`, `diff`, and counts as text for a terminal.
+
+    summary   invalid        rows 412   share 0.103   addresses 398   top_reason no_mx_record
+    diff      ada@firm.com   changed   before unknown   details_before timeout   after valid
+
+A cell with several addresses has a line of its own in both: nobody was asked about it.
+"""
 
 from __future__ import annotations
 

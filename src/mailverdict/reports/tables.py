@@ -1,4 +1,10 @@
-"""Tables of counts as a notebook shows them: words, percent and thousands."""
+"""Tables of counts as a notebook shows them: words, percent and thousands.
+
+    bucket      rows    share                       bucket      rows   share
+    valid       2985    0.746   as a plain frame -> ✓ Valid     2,985  74.6%
+
+A `CountTable` is what `summary`, `outcomes`, `breakdown` and their like return.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""The words of a report: page, workbook, audit page and command line say the same."""
+"""The words of a report: page, workbook, audit page and command line say the same.
+
+checks_of(["mx"])                    Domain can receive mail
+limit_text(["mx"])                   The domains were checked; the mailboxes were not asked: ...
+people_text(counts)                  2,871 people in 2,985 of 4,000 rows
+meaning_of_actions(counts)["drop"]   Take them off the list. Domain receives no mail: 412.
+"""
 
 from __future__ import annotations
 
