@@ -76,15 +76,18 @@ class Counts:
             return
         addresses = keys_of(rows)
         self.add_addresses(rows, addresses)
-        is_sent = np.array([kind.action == "send" for kind in alike], np.bool_)
-        sent = addresses.filter(pa.array(is_sent[groups])).unique()
+        kinds_sent = np.array([kind.action == "send" for kind in alike], np.bool_)
+        is_sent = pa.array(kinds_sent[groups])
+        sent = addresses.filter(is_sent).unique()
         people = people_of(sent).unique().drop_null()
-        self.people += len(self.seen_people.keep_new(people))
+        new_people = self.seen_people.keep_new(people)
+        self.people += len(new_people)
         self.add_decided(rows)
 
     def add_addresses(self, rows: Results, addresses: pa.StringArray) -> None:
         """Count what only reports show; `addresses` are those of `keys_of`."""
-        self.addresses += len(self.seen.keep_new(well_formed(rows, addresses)))
+        new_addresses = self.seen.keep_new(well_formed(rows, addresses))
+        self.addresses += len(new_addresses)
         self.domains.append(count_domains(addresses, rows.buckets))
         if len(self.domains) > MAX_TABLES:
             self.domains = [add_domains(self.domains)]
@@ -238,15 +241,18 @@ def first_rows(
     keys: pa.StringArray, is_counted: pa.BooleanArray, seen: SeenAddresses
 ) -> npt.NDArray[np.int64]:
     """The first row of each key that no earlier piece had, of the rows that count."""
-    rows = np.flatnonzero(to_bools(pc.and_(is_counted, keys.is_valid())))
+    has_key = pc.and_(is_counted, keys.is_valid())
+    rows = np.flatnonzero(to_bools(has_key))
     coded = keys.take(pa.array(rows)).dictionary_encode()
-    _, first = np.unique(coded.indices.to_numpy(), return_index=True)
+    codes = coded.indices.to_numpy()
+    _, first = np.unique(codes, return_index=True)
     rows = rows[first]
     distinct = keys.take(pa.array(rows))
     new = seen.keep_new(distinct)
     if len(new) == len(distinct):
         return rows
-    return rows[to_bools(pc.is_in(distinct, value_set=new))]
+    is_new = to_bools(pc.is_in(distinct, value_set=new))
+    return rows[is_new]
 
 
 def well_formed(rows: Results, addresses: pa.StringArray) -> pa.StringArray:
@@ -345,7 +351,8 @@ def repaired_rows(rows: Results) -> dict[str, pa.Array]:
     """The repairs of cells whose verdict is of the repaired text, and if they were malformed."""
     if not rows.is_cleaned:
         return {}
-    changed = np.flatnonzero(to_bools(rows.change.is_valid()) & rows.is_of_clean)
+    is_changed = to_bools(rows.change.is_valid())
+    changed = np.flatnonzero(is_changed & rows.is_of_clean)
     texts = rows.texts.take(pa.array(changed))
     addresses = rows["clean"].take(pa.array(changed))
     is_other = to_bools(pc.not_equal(addresses, texts).fill_null(False))

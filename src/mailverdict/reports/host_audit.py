@@ -126,11 +126,10 @@ async def audit_here(
     helo_name = await find_helo_name(backend.settings)
     resolver, is_usable = await check_resolver(backend)
     if not is_usable:
-        others = [
-            Finding(name, None, "needs a resolver that works")
-            for name in ("port_25", "ptr", "helo", "listed")
-        ]
-        return HostAudit(address, helo_name, (resolver, *others))
+        findings = [resolver]
+        for name in ("port_25", "ptr", "helo", "listed"):
+            findings.append(Finding(name, None, "needs a resolver that works"))
+        return HostAudit(address, helo_name, tuple(findings))
     port, told = await probe_port(backend, domains, helo_name)
     seen = address or told
     findings = [
@@ -175,9 +174,11 @@ async def probe_port(
     reached = [greeting for greeting in tries if greeting.answered]
     reached.sort(key=lambda greeting: not greeting.is_welcome)
     if reached:
-        told = [greeting.told for greeting in reached if greeting.told]
         finding = Finding("port_25", True, f"port {port} answers: {reached[0].seen}")
-        return finding, told[0] if told else None
+        addresses = [greeting.told for greeting in reached if greeting.told]
+        if not addresses:
+            return finding, None
+        return finding, addresses[0]
     if not tries:
         nothing = "no domain was given whose mail server could be connected to"
         return Finding("port_25", None, nothing), None
@@ -202,13 +203,12 @@ async def greet_server(backend: LocalBackend, domain: str, helo_name: str) -> Gr
     if not dialled:
         return Greeting(None, f"{exchange}: {no_address_message(answer)}")
     transcript: Transcript = []
+    timeouts = SessionTimeouts(connect=settings.connect_timeout, command=settings.command_timeout)
     end = await drive_session(
         Session(SessionPlan(helo_name)),
         dialled[:MAX_ADDRESSES],
         port=settings.smtp_port,
-        timeouts=SessionTimeouts(
-            connect=settings.connect_timeout, command=settings.command_timeout
-        ),
+        timeouts=timeouts,
         allow_networks=settings.allow_networks,
         transcript=transcript,
     )
@@ -246,66 +246,50 @@ async def check_reverse_dns(
         unknown += "give it (address=, or --address) to check its PTR record"
         return [Finding("ptr", None, unknown), Finding("helo", None, "needs our own address")]
     resolver = backend.domains.resolver
-    names = await pointer_names(backend, address)
+    answer = await resolver.pointer_names(address)
+    names = answer.texts
     if not names:
-        advice = (
-            "many servers refuse clients without one: ask who runs the network for a PTR record"
-        )
-        return [
-            Finding("ptr", False, f"{address} has no PTR record; {advice}"),
-            helo_finding(helo_name, []),
-        ]
-    confirmed = [name for name in names if address in (await resolver.addresses(name)).texts]
-    shown = ", ".join(names[:3])
+        seen = f"{address} has no PTR record; many servers refuse clients without one: "
+        seen += "ask who runs the network for a PTR record"
+        return [Finding("ptr", False, seen), helo_finding(helo_name, [])]
+    confirmed = []
+    for name in names:
+        back = await resolver.addresses(name)
+        if address in back.texts:
+            confirmed.append(name)
     if not confirmed:
-        return [
-            Finding("ptr", False, f"{address} points to {shown}, which does not point back"),
-            helo_finding(helo_name, names),
-        ]
-    return [
-        Finding("ptr", True, f"{address} is {confirmed[0]}, and back"),
-        helo_finding(helo_name, confirmed),
-    ]
-
-
-async def pointer_names(backend: LocalBackend, address: str) -> list[str]:
-    """Names that our address points to."""
-    answer = await backend.domains.resolver.pointer_names(address)
-    return list(answer.texts)
+        seen = f"{address} points to {', '.join(names[:3])}, which does not point back"
+        return [Finding("ptr", False, seen), helo_finding(helo_name, names)]
+    seen = f"{address} is {confirmed[0]}, and back"
+    return [Finding("ptr", True, seen), helo_finding(helo_name, confirmed)]
 
 
 def helo_finding(helo_name: str, names: Sequence[str]) -> Finding:
     """Whether the HELO name is the name of our address in the DNS."""
     if helo_name.rstrip(".").lower() in names:
         return Finding("helo", True, f"{helo_name} is what the PTR record says")
-    wanted = names[0] if names else "the name of the PTR record, once there is one"
-    return Finding(
-        "helo", False, f"{helo_name} is not the name of our address; the HELO name must be {wanted}"
-    )
+    wanted = "the name of the PTR record, once there is one"
+    if names:
+        wanted = names[0]
+    seen = f"{helo_name} is not the name of our address; the HELO name must be {wanted}"
+    return Finding("helo", False, seen)
 
 
 async def check_own_listing(backend: LocalBackend, address: str | None) -> Finding:
     """Our own address on the DNS lists that are configured."""
     zones = backend.settings.blacklist.zones
     if not zones:
-        return Finding(
-            "listed",
-            None,
-            "no DNS list is configured; a backend with blacklist=Blacklist(zones=...) has some",
-        )
+        none = "no DNS list is configured; a backend with blacklist=Blacklist(zones=...) has some"
+        return Finding("listed", None, none)
     if address is None:
         return Finding("listed", None, "needs our own address")
     check = BlacklistCheck(Blacklist(zones=zones), OwnAddress(backend.domains.resolver, address))
-    seen = await check.observe(
-        DomainEvidence(address, DnsOutcome.IMPLICIT_MX, (MailExchange(0, address),))
-    )
-    if seen.listed is None:
-        return Finding("listed", None, seen.message)
-    return Finding(
-        "listed",
-        not seen.listed,
-        seen.message or f"{address} is on none of {', '.join(seen.sources)}",
-    )
+    exchanges = (MailExchange(0, address),)
+    evidence = await check.observe(DomainEvidence(address, DnsOutcome.IMPLICIT_MX, exchanges))
+    if evidence.listed is None:
+        return Finding("listed", None, evidence.message)
+    seen = evidence.message or f"{address} is on none of {', '.join(evidence.sources)}"
+    return Finding("listed", not evidence.listed, seen)
 
 
 class OwnAddress:

@@ -173,11 +173,12 @@ def our_columns(table: Table, rows: Results) -> set[Hashable]:
     ours: set[Hashable] = set()
     for label in table.labels():
         prefix = rows.prefix if label == rows.column else None
-        marks = {label_of(label, prefix, name) for name in ("verdict", "status")}
-        if marks <= labels:
-            names = read_existing(Table(table.frame, label), prefix).earlier
-            ours |= {label_of(label, prefix, name) for name in names} & labels
-    return ours
+        verdict = label_of(label, prefix, "verdict")
+        status = label_of(label, prefix, "status")
+        if verdict in labels and status in labels:
+            for name in read_existing(Table(table.frame, label), prefix).earlier:
+                ours.add(label_of(label, prefix, name))
+    return ours & labels
 
 
 # --- what a column says ---------------------------------------------------------------------------

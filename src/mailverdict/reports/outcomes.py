@@ -266,16 +266,17 @@ def match_outcomes(rows: Results, bounces: Any, *, mailed: Any = None) -> Outcom
     has_key = np.array([key is not None for key in keys], np.bool_)
     is_mailed = mailed_rows(rows, mailed) & has_key
     addresses = pa.array([report["address"] for report in reports], pa.string())
-    by_outcome: dict[Outcome, set[Any]] = {outcome: set() for outcome in Outcome}
+    mailboxes: dict[Outcome, set[Any]] = {outcome: set() for outcome in Outcome}
     shown: dict[Any, dict[str, Any]] = {}
     for key, report in zip(mailboxes_of(addresses), reports, strict=True):
-        by_outcome[Outcome(report["outcome"])].add(key)
+        mailboxes[Outcome(report["outcome"])].add(key)
         earlier = shown.get(key)
         if earlier is None or rank(earlier) <= rank(report):
             shown[key] = report
     has = {}
-    for outcome, mailboxes in by_outcome.items():
-        has[outcome] = np.array([key in mailboxes for key in keys], np.bool_)
+    for outcome in Outcome:
+        has_outcome = [key in mailboxes[outcome] for key in keys]
+        has[outcome] = np.array(has_outcome, np.bool_)
     present = set(keys[is_mailed])
     return OutcomeRows(
         keys=keys,
@@ -345,13 +346,12 @@ def count_outcomes(matched: OutcomeRows, actions: npt.NDArray[Any]) -> pd.DataFr
     for outcome in COUNTED:
         columns[str(outcome)] = matched.has[outcome]
     rows = pd.DataFrame(columns)[matched.is_mailed]
-    reasons = [str(reason) for reason in rows["reason"].value_counts().index]
-    tables = [
-        count_by(rows, "verdict", with_others(map(str, Verdict), rows["verdict"])),
-        count_by(rows, "reason", reasons),
-        count_by(rows, "action", with_others(ACTIONS[:-1], rows["action"])),
-    ]
-    table = CountTable(pd.concat(tables))
+    groups = {
+        "verdict": with_others(map(str, Verdict), rows["verdict"]),
+        "reason": list(map(str, rows["reason"].value_counts().index)),
+        "action": with_others(ACTIONS[:-1], rows["action"]),
+    }
+    table = CountTable(pd.concat([count_by(rows, by, values) for by, values in groups.items()]))
     table.attrs["outcomes"] = {"matched": matched.matched, "unmatched": matched.unmatched}
     return table
 

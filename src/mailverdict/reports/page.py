@@ -259,14 +259,33 @@ def class_of(kind: str) -> str:
 
 def cell_of(kind: str, value: Any, below: Sequence[str]) -> Markup:
     """A cell, with what it is sorted by if that is not its text, and sentences below its text."""
-    shown = value
+    shown, key = value_of(kind, value)
     attributes = {"class_": class_of(kind)}
-    if kind in SHOWN:
-        shown, key = SHOWN[kind](value)
-        if key is not None:
-            attributes["data_sort"] = key
+    if key is not None:
+        attributes["data_sort"] = key
     sentences = [element("span", sentence, class_="mv-below") for sentence in below]
     return element("td", shown, *sentences, **attributes)
+
+
+def value_of(kind: str, value: Any) -> tuple[Any, Any]:
+    """What a cell of a kind shows, and what it is sorted by; None if by its text."""
+    if kind == "badge":
+        return Markup(badge(value)), None
+    if kind == "number":
+        return f"{value:,}", value
+    if kind == "change":
+        return f"{value:+,}", value
+    if kind == "share":
+        return percent(value, 1), f"{value:.6f}"
+    if kind == "bar":
+        name, share = value
+        return meter(name, share), f"{share:.6f}"
+    if kind == "interval":
+        return Markup(interval_bar(*value)), f"{value[0]:.6f}"
+    if kind == "bars":
+        valid = value["valid"] / max(sum(value.values()), 1)
+        return stacked_bar(value, "Verdicts", "mv-small", 12), f"{valid:.6f}"
+    return value, None
 
 
 def meter(name: str, share: float) -> Markup:
@@ -296,19 +315,3 @@ def stacked_bar(counts: Mapping[str, int], label: str, class_: str, height: int)
         left += width
     text = f"{label}: {', '.join(words)}"
     return element("svg", *parts, class_=class_, height=height, role="img", aria_label=text)
-
-
-# What a cell of each kind shows, and what it is sorted by; a text of ours or of others is shown as
-# it is.
-SHOWN: Mapping[str, Any] = {
-    "badge": lambda name: (Markup(badge(name)), None),
-    "number": lambda count: (f"{count:,}", count),
-    "change": lambda count: (f"{count:+,}", count),
-    "share": lambda share: (percent(share, 1), f"{share:.6f}"),
-    "bar": lambda bar: (meter(*bar), f"{bar[1]:.6f}"),
-    "interval": lambda cell: (Markup(interval_bar(*cell)), f"{cell[0]:.6f}"),
-    "bars": lambda counts: (
-        stacked_bar(counts, "Verdicts", "mv-small", 12),
-        f"{counts['valid'] / max(sum(counts.values()), 1):.6f}",
-    ),
-}
