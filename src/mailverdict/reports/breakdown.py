@@ -189,7 +189,8 @@ def check_arguments(what: str, top: int | None, bounces: Any) -> None:
     """Raise a `SettingsError` for what cannot be meant."""
     if what not in WHAT:
         raise SettingsError(f"what={what!r}: give one of {', '.join(WHAT)}")
-    if top is not None and (isinstance(top, bool) or not isinstance(top, int) or top < 0):
+    is_number = isinstance(top, int) and not isinstance(top, bool)
+    if top is not None and (not is_number or top < 0):
         raise SettingsError(f"top={top!r}: give a number of lines")
     if what == "bounced" and bounces is None:
         raise SettingsError("what='bounced' needs bounces=, what read_bounces returned or its path")
@@ -284,7 +285,8 @@ def with_operators(table: GroupTable, operators: OperatorCounts) -> GroupTable:
     answers = answers.rename(columns={"share": CLEAR_SHARE})
     note = answers["note"].astype(object)
     answers["note"] = note.where(note.notna(), None)
-    joined = GroupTable(pd.concat([pd.DataFrame(table), answers], axis=1))
+    groups = pd.DataFrame(table)
+    joined = GroupTable(pd.concat([groups, answers], axis=1))
     joined.attrs = table.attrs
     return joined
 
@@ -315,7 +317,9 @@ class GroupTable(CountTable):
         people = people_in(groups.counts)
         bad = people_that(groups.counts, what)
         trials = np.where(people > 0, people, np.nan)
-        columns: dict[str, Any] = {"rows": groups.counts.sum(axis=1), "people": people}
+        columns: dict[str, Any] = {}
+        columns["rows"] = groups.counts.sum(axis=1)
+        columns["people"] = people
         for name in dict.fromkeys((*SHARES, what)):
             hits = people_that(groups.counts, name)
             low, high = wilson_intervals(hits, people)
@@ -327,10 +331,13 @@ class GroupTable(CountTable):
         columns["difference"] = shrink(people, bad)
         columns["above"] = bad_above_average(groups, what)
         titles = [label_text(name) for name in counts.asked]
-        index: Any = pd.Index(groups.labels, dtype=object, tupleize_cols=False, name=titles[0])
+        labels: Any = groups.labels
         if len(titles) == 2:
-            index = pd.MultiIndex.from_tuples(index, names=titles)
-        table = cls(pd.DataFrame(columns, index).iloc[group_order(groups, what)])
+            index: Any = pd.MultiIndex.from_tuples(labels, names=titles)
+        else:
+            index = pd.Index(labels, dtype=object, name=titles[0])
+        order = group_order(groups, what)
+        table = cls(pd.DataFrame(columns, index).iloc[order])
         notes = []
         if groups.note:
             notes.append(f"{shown_name(titles[0])}: {groups.note}")
@@ -392,7 +399,10 @@ class RankTable(CountTable):
         """What was found, in sentences for a terminal."""
         if "breakdown" not in self.attrs:
             return super().__repr__()
-        lines = [headline(self), *found_sentences(self), *other_sentences(self), *notes_of(self)]
+        lines = [headline(self)]
+        lines += found_sentences(self)
+        lines += other_sentences(self)
+        lines += notes_of(self)
         shown = [printable_text(line, LONGEST_LINE) for line in lines]
         return "\n".join(shown)
 
@@ -511,7 +521,8 @@ def render_groups(table: pd.DataFrame) -> str:
     """The groups for a terminal; below an operator stands why few of its answers are clear."""
     what = table.attrs["breakdown"]["what"]
     shown = table.head(SHOWN_GROUPS)
-    heads = [group_label(tuple(table.index.names)), "rows", "people", WHAT[what], *HEADS]
+    title = group_label(tuple(table.index.names))
+    heads = [title, "rows", "people", WHAT[what], *HEADS]
     if CLEAR_SHARE in shown:
         heads.append(CLEAR)
     cells = [heads]

@@ -90,10 +90,13 @@ class OperatorCounts:
 
     def table(self, top: int | None = None) -> pd.DataFrame:
         """`COLUMNS` of the operators by name, first those with the most addresses, ties by name."""
-        sizes = {name: int(counts.sum()) for name, counts in self.by_name.items()}
-        names = sorted(sizes, key=lambda name: (-sizes[name], name))[:top]
+        names = sorted(self.by_name)
+        names.sort(key=lambda name: self.by_name[name].sum(), reverse=True)
+        names = names[:top]
         known = known_operators()
-        lines = [operator_line(self.by_name[name], known.get(name, ())) for name in names]
+        lines = []
+        for name in names:
+            lines.append(operator_line(self.by_name[name], known.get(name, ())))
         index = pd.Index(names, dtype=object, name="operator")
         return pd.DataFrame(lines, index, list(COLUMNS), dtype=object).astype(KINDS)
 

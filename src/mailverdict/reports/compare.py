@@ -264,7 +264,8 @@ def arrived(rows: Results, bounces: Any, mailed: Any) -> pd.Series[bool]:
         has_report = np.logical_or.reduce(list(has.values()))
         is_good = is_good | ~has_report
     known = matched.is_mailed & (is_hard | is_good)
-    truth = pd.Series(~is_hard[known], index=keys_of(rows).to_pandas()[known])
+    addresses = keys_of(rows).to_pandas()
+    truth = pd.Series(~is_hard, index=addresses)[known]
     return truth[~truth.index.duplicated()]
 
 
@@ -276,14 +277,16 @@ def count_right(
     has_arrived = truth.reindex(known.index)
     contradicts = contradicts[known.index]
     lines: dict[tuple[str, str], tuple[int, int]] = {}  # claims that are known, and the right ones
-    for name, verdicts in zip(names, (known["a"], known["b"]), strict=True):
+    for name, side in zip(names, ("a", "b"), strict=True):
+        verdicts = known[side]
         is_right = verdicts.map(CLAIMS) == has_arrived
-        for claim in CLAIMS:
-            is_claimed = verdicts == claim
-            lines[name, claim] = (int(is_claimed.sum()), int((is_claimed & is_right).sum()))
-        right_ones = int((contradicts & is_right).sum())
-        lines[name, CONTRADICTED] = (int(contradicts.sum()), right_ones)
-    table = pd.DataFrame.from_dict(lines, "index", columns=["known", "right"]).astype("int64")
+        claims = {claim: verdicts == claim for claim in CLAIMS}
+        claims[CONTRADICTED] = contradicts
+        for claim, is_claimed in claims.items():
+            right_ones = is_claimed & is_right
+            lines[name, claim] = (int(is_claimed.sum()), int(right_ones.sum()))
+    table = pd.DataFrame.from_dict(lines, "index", columns=["known", "right"])
+    table = table.astype("int64")
     table.index = pd.MultiIndex.from_tuples(lines, names=["by", "claim"])
     rate = table["right"] / table["known"].where(table["known"] > 0)
     low, high = wilson_intervals(table["right"], table["known"])

@@ -268,7 +268,10 @@ def domains_of(addresses: pa.StringArray) -> pa.DictionaryArray:
     """For each row of `keys_of` the domain; null where there is no @, or nothing behind it."""
     _, written = split_at_sign(addresses.fill_null(""))
     ends = written.dictionary_encode()
-    names = [end.rpartition("@")[2] or None for end in ends.dictionary.to_pylist()]
+    names = []
+    for end in ends.dictionary.to_pylist():
+        _, _, name = end.rpartition("@")
+        names.append(name or None)
     named = pa.array(names, pa.string()).dictionary_encode()
     return pa.DictionaryArray.from_arrays(named.indices.take(ends.indices), named.dictionary)
 
@@ -309,7 +312,8 @@ def top_domains(counts: pa.Table, top: int) -> pd.DataFrame:
     """The table of `by_domain`: most rows first, ties by name."""
     rows = sum(counts[name].to_numpy() for name in BUCKETS)
     by_rows = pa.table([counts["domain"], rows], ["domain", "rows"])
-    first = pc.sort_indices(by_rows, [("rows", "descending"), ("domain", "ascending")])[:top]
+    order = pc.sort_indices(by_rows, [("rows", "descending"), ("domain", "ascending")])
+    first = order[:top]
     columns = {"rows": rows[first.to_numpy()]}
     for name in BUCKETS:
         columns[name] = counts[name].take(first).to_numpy()

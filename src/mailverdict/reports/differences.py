@@ -38,11 +38,15 @@ def wilson_intervals(hits: Any, trials: Any) -> tuple[Floats, Floats]:
     rate = hits / trials
     square = Z_95 * Z_95
     middle = (rate + square / (2 * trials)) / (1 + square / trials)
-    spread = np.sqrt(rate * (1 - rate) / trials + square / (4 * trials * trials))
+    variance = rate * (1 - rate) / trials
+    spread = np.sqrt(variance + square / (4 * trials * trials))
     half = Z_95 / (1 + square / trials) * spread
     low = np.maximum(middle - half, 0.0)
     high = np.minimum(middle + half, 1.0)
-    return np.where(hits == 0, 0.0 * trials, low), np.where(hits == trials, 1.0, high)
+    # Exact at the ends, in spite of rounding.
+    low = np.where(hits == 0, 0.0 * trials, low)
+    high = np.where(hits == trials, 1.0, high)
+    return low, high
 
 
 def chi_square(people: Counts, bad: Counts) -> float:
@@ -52,7 +56,8 @@ def chi_square(people: Counts, bad: Counts) -> float:
     if share in (0.0, 1.0):
         return 0.0
     expected = people * share
-    return float(((bad - expected) ** 2 / (expected * (1 - share))).sum())
+    variance = expected * (1 - share)
+    return float(((bad - expected) ** 2 / variance).sum())
 
 
 def pool_small(people: Counts, bad: Counts) -> tuple[Counts, Counts]:
@@ -76,9 +81,11 @@ def chance_of(people: Counts, bad: Counts) -> float:
     filled = people > 0
     people, bad = pool_small(people[filled], bad[filled])
     whole = float(people.sum())
-    if len(people) < 2 or min(bad.sum(), whole - bad.sum()) < FEW_BAD:
+    all_bad = float(bad.sum())
+    all_good = whole - all_bad
+    if len(people) < 2 or min(all_bad, all_good) < FEW_BAD:
         return 1.0
-    margins = np.array([bad.sum(), whole - bad.sum()], np.float64)
+    margins = np.array([all_bad, all_good])
     mean = (len(people) - 1) * whole / (whole - 1)
     spread_1, rest_1 = margin_terms(people.astype(np.float64), whole)
     spread_2, rest_2 = margin_terms(margins, whole)
@@ -92,7 +99,8 @@ def margin_terms(margin: Floats, whole: float) -> tuple[float, float]:
     """The two terms of one margin in the variance of the statistic (Dawson 1954)."""
     size = len(margin)
     spread = (size - 1) * (whole - size) / (whole - 1)
-    rest = (float((whole / margin).sum()) - size * size) / (whole - 2)
+    inverse = float((whole / margin).sum())
+    rest = (inverse - size * size) / (whole - 2)
     return spread, rest
 
 
@@ -177,7 +185,8 @@ def prior_people(people: Counts, bad: Counts) -> float:
         return math.inf
     people = people[filled]
     bad = bad[filled]
-    room = float(((people - 1) * (1 - people / people.sum())).sum())
+    share_of_others = 1 - people / people.sum()
+    room = float(((people - 1) * share_of_others).sum())
     surplus = chi_square(people, bad) - (len(people) - 1)
     if room <= 0 or surplus <= 0:
         return math.inf
@@ -188,7 +197,8 @@ def prior_people(people: Counts, bad: Counts) -> float:
 def elsewhere(people: Counts, bad: Counts) -> Floats:
     """For each group the share of all others; NaN where there are none."""
     others = people.sum() - people
-    share: Floats = (bad.sum() - bad) / np.where(others > 0, others, np.nan)
+    bad_others = bad.sum() - bad
+    share: Floats = bad_others / np.where(others > 0, others, np.nan)
     return share
 
 
@@ -199,13 +209,13 @@ def shrink(people: Counts, bad: Counts) -> Floats:
     was seen.
     """
     others = elsewhere(people, bad)
-    seen = bad / np.where(people > 0, people, np.nan) - others
+    share = bad / np.where(people > 0, people, np.nan)
     prior = prior_people(people, bad)
     if math.isinf(prior):
         weight = np.zeros(len(people))
     else:
         weight = people / np.maximum(people + prior, 1e-9)
-    believed: Floats = weight * seen
+    believed: Floats = weight * (share - others)
     return believed
 
 
@@ -214,5 +224,6 @@ def surprise(people: Counts, bad: Counts) -> Floats:
     whole = max(float(people.sum()), 1.0)
     share = bad.sum() / whole
     variance = people * share * (1 - share) * (1 - people / whole)
-    deviations: Floats = (bad - people * share) / np.sqrt(np.where(variance > 0, variance, np.inf))
+    spread = np.sqrt(np.where(variance > 0, variance, np.inf))
+    deviations: Floats = (bad - people * share) / spread
     return deviations

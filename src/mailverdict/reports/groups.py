@@ -91,7 +91,8 @@ def mark_people(
         counted = people.is_valid()
     first = first_rows(people, counted, seen)
     kinds, undecided = group_alike(policy_facts(rows, policy, has_advice=False))
-    marks_of_kinds = np.array([mark_of(kind) for kind in apply_policy(undecided, policy)], np.int64)
+    decided = apply_policy(undecided, policy)
+    marks_of_kinds = np.array([mark_of(kind) for kind in decided], np.int64)
     marks = np.full(len(rows), NOBODY, np.int64)
     marks[first] = marks_of_kinds[kinds[first]]
     if bounced is not None:
@@ -218,12 +219,12 @@ class ColumnCounts:
         They can only become words if all of them are still known.
         """
         others = np.count_nonzero(piece.codes > len(piece.keys))
-        is_known = self.distinct == len(self.keys) and not self.none[1].any()
-        if not others or not is_known:
+        if not others or self.distinct > len(self.keys) or self.none[1].any():
             return False
         if len(self.keys) <= FEW_NUMBERS:
             return True
-        numbers = self.counts.sum() + np.count_nonzero(piece.codes < len(piece.keys))
+        numbers_here = np.count_nonzero(piece.codes < len(piece.keys))
+        numbers = self.counts.sum() + numbers_here
         return bool(numbers < MOSTLY * (numbers + others))
 
     def become_words(self) -> None:
@@ -232,7 +233,8 @@ class ColumnCounts:
         self.is_whole = True
         self.keys = words_of_numbers(self.keys)
         for place, piece in enumerate(self.sample):
-            self.sample[place] = replace(piece, kind="words", keys=words_of_numbers(piece.keys))
+            words = words_of_numbers(piece.keys)
+            self.sample[place] = replace(piece, kind="words", keys=words)
 
     def leave_out(self) -> None:
         """Keep nothing of a column that has too many values."""
@@ -243,7 +245,8 @@ class ColumnCounts:
 
     def merge(self, keys: Keys, counts: Counts) -> None:
         """Add the counts of some values; too many numbers are rounded up to some of them."""
-        codes, distinct = pd.factorize(np.concatenate([self.keys, keys.astype(object)]))
+        both = np.concatenate([self.keys, keys.astype(object)])
+        codes, distinct = pd.factorize(both)
         merged = np.zeros((len(distinct), WIDTH), np.int64)
         np.add.at(merged, codes, np.concatenate([self.counts, counts]))
         self.keys = np.asarray(distinct, object)
@@ -266,7 +269,8 @@ class ColumnCounts:
         """Keep every second one of the people by whom columns are compared."""
         position = 0
         for place, values in enumerate(self.sample):
-            self.sample[place] = replace(values, codes=values.codes[position % 2 :: 2])
+            first = position % 2
+            self.sample[place] = replace(values, codes=values.codes[first::2])
             position += len(values.codes)
 
     def cut(self) -> Groups:
@@ -316,7 +320,8 @@ def has_many_words(values: pa.Array) -> bool:
     places = pa.array(np.arange(0, len(values), step))
     coded = read_present(values.take(places)).dictionary_encode()
     words = coded.dictionary
-    rows = np.bincount(coded.indices.drop_null().to_numpy(), minlength=len(words))
+    codes = coded.indices.drop_null().to_numpy()
+    rows = np.bincount(codes, minlength=len(words))
     return len(words) > MAX_GROUPS and kind_of_words(words, rows) == "words"
 
 
@@ -442,7 +447,8 @@ def months_of(words: pa.StringArray) -> tuple[Codes, str]:
     a = number_in(last, "a")
     b = number_in(last, "b")
     has_year_last = a > 0
-    has_dots = np.asarray(pc.equal(pc.struct_field(last, "sign"), ".").fill_null(False))
+    signs = pc.struct_field(last, "sign")
+    has_dots = np.asarray(pc.equal(signs, ".").fill_null(False))
     is_open = has_year_last & ~has_dots  # 3/4/2023 is in March or in April
     note = ""
     month = np.where(has_year_last & has_dots, b, month)
@@ -455,12 +461,14 @@ def months_of(words: pa.StringArray) -> tuple[Codes, str]:
         note = "day and month cannot be told apart, so that its dates are read as years"
     year = np.where(has_year_last, number_in(last, "year"), year)
     is_date = (year > 0) & (month >= 1) & (month <= 12)
-    return np.where(is_date, year * 12 + month - 1, 0).astype(np.int64), note
+    months = np.where(is_date, year * 12 + month - 1, 0)
+    return months.astype(np.int64), note
 
 
 def number_in(parts: pa.StructArray, name: str) -> Codes:
     """A part of what a pattern found, as a number; 0 where it found nothing."""
-    numbers = pc.cast(pc.struct_field(parts, name), pa.int64()).fill_null(0)
+    texts = pc.struct_field(parts, name)
+    numbers = pc.cast(texts, pa.int64()).fill_null(0)
     return to_numpy(numbers).astype(np.int64)
 
 
@@ -541,7 +549,8 @@ def cut_dates(months: Codes, counts: Counts) -> tuple[list[str], GroupOf]:
     if len(months):
         order = np.argsort(months)
         rows = np.cumsum(counts.sum(axis=1)[order])
-        first, last = np.searchsorted(rows, [0.01 * rows[-1], 0.99 * rows[-1]])
+        ends = [0.01 * rows[-1], 0.99 * rows[-1]]
+        first, last = np.searchsorted(rows, ends)
         span = months[order[last]] - months[order[first]] + 1
         size = period_size(int(span))
     periods = np.unique(months // size)

@@ -155,16 +155,17 @@ def check_asked(name: Hashable, rows: Results, table: Table) -> None:
             f"by={name!r} is the verified column: give another one, 'domain' to count by its "
             f"domains, or only column={name!r} to rank the others"
         )
-    if name not in labels and isinstance(name, tuple) and set(name) <= {*labels, *MADE}:
+    if name in labels:
+        check_column(name, labels)
+        return
+    if isinstance(name, tuple) and set(name) <= {*labels, *MADE}:
         raise ColumnError(f"by: no column {name!r}: give a list to cross two, by={[*name]!r}")
-    if name not in labels:
-        ours = our_columns(table, rows)
-        own = [label for label in labels if label not in ours and label != rows.column]
-        raise ColumnError(
-            f"by: no column {name!r}{did_you_mean(name, [*own, *MADE])}; there are "
-            f"{listed([*own, *MADE])}, of which the last two are made of the addresses"
-        )
-    check_column(name, labels)
+    ours = our_columns(table, rows)
+    own = [label for label in labels if label not in ours and label != rows.column]
+    raise ColumnError(
+        f"by: no column {name!r}{did_you_mean(name, [*own, *MADE])}; there are "
+        f"{listed([*own, *MADE])}, of which the last two are made of the addresses"
+    )
 
 
 def our_columns(table: Table, rows: Results) -> set[Hashable]:
@@ -224,9 +225,15 @@ def rank(counts: ListCounts, what: str) -> list[ColumnFinding]:
             continue
         people = people_in(groups.counts)
         bad = people_that(groups.counts, what)
-        strength = association(people, bad)
-        chance = chance_of(people, bad)
-        tested.append(ColumnFinding(name, NOTHING, groups, int(people.sum()), strength, chance))
+        finding = ColumnFinding(
+            name,
+            NOTHING,
+            groups,
+            people=int(people.sum()),
+            strength=association(people, bad),
+            chance=chance_of(people, bad),
+        )
+        tested.append(finding)
     adjusted = adjust([finding.chance for finding in tested])
     judged = []
     for finding, chance in zip(tested, adjusted, strict=True):
@@ -280,13 +287,15 @@ def sentence(name: Hashable, groups: Groups, group: int, what: str) -> str:
     """A group of a column in words."""
     people = people_in(groups.counts)
     bad = people_that(groups.counts, what)
-    share = percent(int(bad[group]), int(people[group]))
-    others = percent(int(bad.sum() - bad[group]), int(people.sum() - people[group]))
+    people_here = int(people[group])
+    bad_here = int(bad[group])
+    here = percent(bad_here, people_here)
+    elsewhere = percent(int(bad.sum()) - bad_here, int(people.sum()) - people_here)
     label = groups.labels[group]
     if len(label) > LONGEST_NAME:
         label = f"{label[:LONGEST_NAME]}…"
-    size = f"{people[group]:,}"
-    return f"{shown_name(name)} “{label}”: {share} {WHAT[what]} of {size}, elsewhere {others}"
+    share = f"{here} {WHAT[what]} of {people_here:,}, elsewhere {elsewhere}"
+    return f"{shown_name(name)} “{label}”: {share}"
 
 
 def shown_name(name: Hashable) -> str:
@@ -341,6 +350,7 @@ def tells_same(finding: ColumnFinding, other: ColumnFinding) -> bool:
 
 def entropy_of(codes: npt.NDArray[np.int64]) -> tuple[float, int]:
     """The entropy of some codes, in nats, and how many different ones there are."""
-    counts = np.unique(codes, return_counts=True)[1]
+    _, counts = np.unique(codes, return_counts=True)
     shares = counts / counts.sum()
-    return float(-(shares * np.log(shares)).sum()), len(counts)
+    entropy = -(shares * np.log(shares)).sum()
+    return float(entropy), len(counts)

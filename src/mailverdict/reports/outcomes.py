@@ -278,11 +278,12 @@ def match_outcomes(rows: Results, bounces: Any, *, mailed: Any = None) -> Outcom
         has_outcome = [key in mailboxes[outcome] for key in keys]
         has[outcome] = np.array(has_outcome, np.bool_)
     present = set(keys[is_mailed])
+    reasons = rows.why.fill_null(NO_REASON).to_pylist()
     return OutcomeRows(
         keys=keys,
         is_mailed=is_mailed,
         verdict=rows.buckets.to_pandas().astype(object).to_numpy(),
-        reason=np.asarray(rows.why.fill_null(NO_REASON).to_pylist(), dtype=object),
+        reason=np.asarray(reasons, dtype=object),
         has=has,
         shown=shown,
         matched=len(present & set(shown)),
@@ -351,7 +352,8 @@ def count_outcomes(matched: OutcomeRows, actions: npt.NDArray[Any]) -> pd.DataFr
         "reason": list(map(str, rows["reason"].value_counts().index)),
         "action": with_others(ACTIONS[:-1], rows["action"]),
     }
-    table = CountTable(pd.concat([count_by(rows, by, values) for by, values in groups.items()]))
+    tables = [count_by(rows, by, values) for by, values in groups.items()]
+    table = CountTable(pd.concat(tables))
     table.attrs["outcomes"] = {"matched": matched.matched, "unmatched": matched.unmatched}
     return table
 
@@ -359,14 +361,15 @@ def count_outcomes(matched: OutcomeRows, actions: npt.NDArray[Any]) -> pd.DataFr
 def with_others(words: Iterable[str], values: pd.Series[Any]) -> list[str]:
     """Some words, and those among the values that are not among them."""
     named = list(words)
-    others = {str(value) for value in values.dropna().unique()}.difference(named)
-    return [*named, *sorted(others)]
+    others = set(map(str, values.dropna().unique()))
+    return [*named, *sorted(others.difference(named))]
 
 
 def count_by(rows: pd.DataFrame, by: str, values: list[str]) -> pd.DataFrame:
     """One row for each value: rows, distinct addresses, and of these those with each outcome."""
     groups = rows.groupby(by, observed=True)
-    counts = pd.DataFrame({"rows": groups.size(), "mailed": groups["key"].nunique()})
+    columns = {"rows": groups.size(), "mailed": groups["key"].nunique()}
+    counts = pd.DataFrame(columns)
     for outcome in map(str, COUNTED):
         with_outcome = rows[rows[outcome]].groupby(by, observed=True)
         counts[outcome] = with_outcome["key"].nunique()

@@ -174,9 +174,10 @@ def legend(marked: Mapping[str, int], rows: int) -> list[Markup]:
     for name, count in marked.items():
         if not count and name == "unchecked":
             continue
+        mark = Markup(symbol(name))
         number = element("b", f"{count:,}")
         share = element("span", f"({percent(count, rows)})")
-        items.append(element("li", Markup(symbol(name)), f" {LABELS[name]} ", number, " ", share))
+        items.append(element("li", mark, f" {LABELS[name]} ", number, " ", share))
     return items
 
 
@@ -244,8 +245,9 @@ def table(section: Section, rows: Sequence[Sequence[Any]]) -> list[Markup]:
             cells.append(cell_of(kind, value, below))
             below = ()
         lines.append(element("tr", *cells))
-    inside = (element("thead", element("tr", *heads)), element("tbody", *lines))
-    whole = element("table", *inside, class_="mv-sort", aria_label=section.title)
+    head = element("thead", element("tr", *heads))
+    body = element("tbody", *lines)
+    whole = element("table", head, body, class_="mv-sort", aria_label=section.title)
     parts = [element("div", whole, class_="mv-scroll")]
     if len(rows) < len(section.rows):
         first = f"The first {len(rows)} of {len(section.rows):,}."

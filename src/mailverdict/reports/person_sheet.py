@@ -46,7 +46,8 @@ class PersonSheet:
         """The columns for a person, of all rows of a piece."""
         if self.identity is None:
             self.identity = find_identity(rows)
-        buckets = pc.coalesce(rows["verdict"], rows.buckets.cast(pa.string())).to_pylist()
+        states = rows.buckets.cast(pa.string())
+        buckets = pc.coalesce(rows["verdict"], states).to_pylist()
         whys = rows.why.to_pylist()
         actions = rows["action"].to_pylist()
         action_whys = rows["action_why"].to_pylist()

@@ -78,7 +78,8 @@ def plot(
     if reasons:
         heights.append(0.5 + LINE * min(len(reasons), MOST))
     surface = shade("surface", dark=dark)
-    figure = plt.figure(figsize=(WIDTH, sum(heights)), layout="constrained", facecolor=surface)
+    size = (WIDTH, sum(heights))
+    figure = plt.figure(figsize=size, layout="constrained", facecolor=surface)
     plt.close(figure)  # or a notebook would show it twice
     parts = figure.subfigures(len(heights), height_ratios=heights, squeeze=False, facecolor="none")
     draw_verdicts(parts[0][0].subplots(), counts, str(rows.column), dark=dark)
@@ -136,9 +137,13 @@ def draw_verdicts(axes: Axes, counts: Counts, column: str, *, dark: bool) -> Non
 def draw_reasons(axes: Axes, reasons: Counter[tuple[str, str]], *, dark: bool) -> None:
     """A bar for each of the most frequent reasons, in the colour of its verdict."""
     most = reasons.most_common(MOST)
-    names = [reason_label(reason) for (_, reason), _ in most]
-    numbers = [count for _, count in most]
-    colours = [shade(MARK_OF[bucket], dark=dark) for (bucket, _), _ in most]
+    names = []
+    numbers = []
+    colours = []
+    for (bucket, reason), count in most:
+        names.append(reason_label(reason))
+        numbers.append(count)
+        colours.append(shade(MARK_OF[bucket], dark=dark))
     bars = axes.barh(range(len(names)), numbers, color=colours)
     labels = axes.bar_label(bars, [f"{number:,}" for number in numbers], padding=4)
     for label in labels:

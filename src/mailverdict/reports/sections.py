@@ -62,6 +62,9 @@ GROUP_COLUMNS = (
 )
 
 
+PICTURE = -3  # the place of the interval in `GROUP_COLUMNS`, from the end
+
+
 def sections_of(facts: ReportFacts) -> Iterator[Sequence[Sequence[Section]]]:
     """The sections from top to bottom, in columns that stand side by side if there is room."""
     yield [[what_to_do(facts.counts.actions, meaning_of_actions(facts.counts))]]
@@ -142,7 +145,10 @@ def main_reasons(facts: ReportFacts) -> Section:
 def flags(facts: ReportFacts) -> Section:
     title = "Rows by flag, whatever their verdict"
     columns = (("Flag", "text"), ("Rows", "number"))
-    rows = [(reason_label(flag), count) for flag, count in facts.counts.flags.items() if count]
+    rows = []
+    for flag, count in facts.counts.flags.items():
+        if count:
+            rows.append((reason_label(flag), count))
     return Section(title, columns, rows, is_line=True)
 
 
@@ -223,7 +229,9 @@ def before_and_after(facts: ReportFacts, cleaning: CleaningFacts) -> Section:
 
 
 def repairs(cleaning: CleaningFacts) -> Section:
-    rows = [(repair_label(name), example, count) for name, example, count in cleaning.repairs]
+    rows = []
+    for name, example, count in cleaning.repairs:
+        rows.append((repair_label(name), example, count))
     columns = (("Repair", "words"), ("Example", "code"), ("Cells", "number"))
     return Section("Cells that were cleaned", columns, rows)
 
@@ -270,9 +278,12 @@ def main_groups(section: Section) -> Section:
 
 def without(section: Section, *labels: str) -> Section:
     """The section without some columns, for a page on which there is little room."""
-    kept = [at for at, (label, _) in enumerate(section.columns) if label not in labels]
-    columns = [section.columns[at] for at in kept]
-    rows = [[row[at] for at in kept] for row in section.rows]
+    places = []
+    for place, (label, _) in enumerate(section.columns):
+        if label not in labels:
+            places.append(place)
+    columns = [section.columns[place] for place in places]
+    rows = [[row[place] for place in places] for row in section.rows]
     return replace(section, columns=columns, rows=rows)
 
 
@@ -290,7 +301,10 @@ def asked_groups(facts: ReportFacts) -> list[Section]:
     """The groups of the column that was asked for."""
     if facts.origins is None:
         return []
-    return [groups_section(name, counts.cut()) for name, counts in facts.origins.asked.items()]
+    sections = []
+    for name, counts in facts.origins.asked.items():
+        sections.append(groups_section(name, counts.cut()))
+    return sections
 
 
 def groups_section(name: Hashable, groups: Groups) -> Section:
@@ -328,9 +342,15 @@ def group_lines(groups: Groups) -> list[tuple[Any, ...]]:
 
 def with_largest(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """The rows with pictures of one scale."""
-    at = -3  # the place of the picture from the end
-    largest = max((row[at][2] for row in rows), default=1.0)
-    return [(*row[:at], (*row[at], largest), *row[at + 1 :]) for row in rows]
+    largest = 1.0
+    if rows:
+        largest = max(row[PICTURE][2] for row in rows)
+    scaled = []
+    for row in rows:
+        cells = list(row)
+        cells[PICTURE] = (*row[PICTURE], largest)
+        scaled.append(tuple(cells))
+    return scaled
 
 
 def then_and_now(facts: ReportFacts, then: TrendFacts) -> Section:

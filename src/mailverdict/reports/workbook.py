@@ -46,18 +46,23 @@ def write_workbook(
     """
     remarks: list[str] = []
     book = FormattedBook(path, "a report as XLSX")
-    shown = [section for columns in sections_of(facts) for column in columns for section in column]
-    put_sections(book, book.add_sheet(SUMMARY), [known(facts), verdicts(facts), *shown])
+    shown = [known(facts), verdicts(facts)]
+    for columns in sections_of(facts):
+        for column in columns:
+            shown += column
+    put_sections(book, book.add_sheet(SUMMARY), shown)
     for_people = PersonSheet().rows(rows)
     parts = {}
     for action in ACTIONS:
-        parts[LABELS[action]] = for_people.filter(pc.equal(rows["action"], action))
+        has_action = pc.equal(rows["action"], action)
+        parts[LABELS[action]] = for_people.filter(has_action)
     parts[EVERYTHING] = table
     for name, part in parts.items():
         for start in range(0, max(len(part), 1), sheet_rows):
             sheet = TableSheet(book, name)
             put_part(sheet, part.slice(start, sheet_rows))
-            remarks += [f"{remark} of sheet {sheet.sheet.get_name()}" for remark in sheet.remarks()]
+            name_of_sheet = sheet.sheet.get_name()
+            remarks += [f"{remark} of sheet {name_of_sheet}" for remark in sheet.remarks()]
     book.close()
     return remarks
 
@@ -70,12 +75,14 @@ def put_part(sheet: TableSheet, table: pa.Table) -> None:
 
 def known(facts: ReportFacts) -> Section:
     """What is known about the list, each figure with its name before it."""
-    return Section(title_of(facts), (("", "text"), ("", "text")), [*facts_by_name(facts)])
+    columns = (("", "text"), ("", "text"))
+    return Section(title_of(facts), columns, list(facts_by_name(facts)))
 
 
 def facts_by_name(facts: ReportFacts) -> Iterator[tuple[str, Any]]:
     yield "Column", facts.column
-    if checks := made_checks(facts):
+    checks = made_checks(facts)
+    if checks:
         yield "Check", checks
     if facts.counts.checked:
         yield "Checked", days_of(facts.counts.checked)
