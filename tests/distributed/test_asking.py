@@ -277,5 +277,5 @@ def test_reports_of_all_tasks_are_added_up():
             ),
         ]
     )
-    assert (merged["keys"], merged["asked"], merged["causes"]["DNS"]) == (5, 4, 3)
-    assert (merged["notices"], merged["shared"], merged["shards"]) == (["a", "b"], [["x", "y"]], 2)
+    assert (merged.keys, merged.asked, merged.causes["DNS"]) == (5, 4, 3)
+    assert (merged.notices, merged.shared, merged.shards) == (["a", "b"], [["x", "y"]], 2)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import mailverdict as mv
-from mailverdict.distributed.asking import ask_domains, ask_mailboxes, route_addresses
+from mailverdict.distributed.asking import StageReport, ask_domains, ask_mailboxes, route_addresses
 from mailverdict.distributed.call import ask_workers, decide_routing, join_organisations, open_call
 from mailverdict.distributed.scratch import Scratch
 from mailverdict.errors import BackendError, ResolverError, SettingsError
@@ -148,6 +148,10 @@ class TestReports:
         assert seen[-1].state == "done"
 
 
+def reported(owners, shared=()):
+    return StageReport(1, owners=Counter(owners), shared=list(shared))
+
+
 class TestOwners:
     def test_organisations_that_share_domains_are_one_owner(self):
         owners = join_organisations({}, [["a", "b"], ["c", "d"], ["d", "b"], ["e", "f"]])
@@ -163,7 +167,7 @@ class TestOwners:
             **{f"s{at}.de": 1 for at in range(300)},
         }
         shared = [["outlook.com", "outlook.de"]]
-        routing = decide_routing(job, {"shared": shared, "owners": sizes}, counts(texts=1200))
+        routing = decide_routing(job, reported(sizes, shared), 1200)
         shards = dict(zip(sizes, routing.shard_of(pa.array(sizes)).tolist(), strict=True))
         rows = Counter()
         for name, shard in shards.items():
@@ -178,16 +182,12 @@ class TestOwners:
     @pytest.mark.parametrize(("texts", "shards"), [(10, 3), (150_001, 4), (10**9, 4096)])
     def test_the_number_of_tasks_bounds_their_memory(self, tmp_path, texts, shards):
         job = call(scratch=tmp_path, validation_type="smtp", slots=3).job
-        found = {"shared": [], "owners": {"a.de": 5}}
-        assert decide_routing(job, found, counts(texts=texts)).shards == shards
+        assert decide_routing(job, reported({"a.de": 5}), texts).shards == shards
 
     def test_a_later_call_on_the_folder_keeps_what_was_decided(self, tmp_path):
         job = call(scratch=tmp_path, validation_type="smtp").job
-        first = decide_routing(
-            job, {"shared": [["a.de", "b.de"]], "owners": {"a.de": 100}}, counts()
-        )
-        found = {"shared": [["b.de", "c.de"]], "owners": {"z.de": 900}}
-        later = decide_routing(job, found, counts(texts=10**6))
+        first = decide_routing(job, reported({"a.de": 100}, [["a.de", "b.de"]]), 1)
+        later = decide_routing(job, reported({"z.de": 900}, [["b.de", "c.de"]]), 10**6)
         names = pa.array(["a.de", "b.de", "c.de"])
         assert first.shard_of(names.slice(0, 2)).tolist() == [0, 0]
         assert later.shard_of(names).tolist() == [0, 0, 0]
@@ -199,6 +199,6 @@ class TestOwners:
 
     def test_the_folder_keeps_it_as_json(self, tmp_path):
         job = call(scratch=tmp_path, validation_type="smtp").job
-        decide_routing(job, {"shared": [], "owners": {}}, counts())
+        decide_routing(job, reported({}), 1)
         kept = Scratch(job.scratch.url).read_json("routing.json")
         assert kept == {"owners": {}, "placed": {}, "shards": 2, "others": [0, 1]}

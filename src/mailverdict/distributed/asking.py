@@ -1,12 +1,15 @@
 """The tasks of a call whose workers ask.
 
-Each has a number, and returns a report as JSON text without any address.
+Each has a number, and returns a report as JSON text without any address:
+
+    {"keys": 3, "asked": 1, "notices": [], "causes": {"DNS": 2}, "owners": {"google.com": 40}}
 
 `observe_part` writes what a partition has to ask, by the shards of its domains. `ask_domains` asks
 the DNS about a shard. For `smtp`, `route_addresses` writes its addresses by the owners of their
 exchanges, and `ask_mailboxes` asks all mail servers of some owners. A task that asks reads what the
-scratch folder has about its shard first, asks only for the rest, and writes what settles.
-`write_answers` writes answers by partition, where partitions keep their numbers.
+scratch folder has about its shard first, asks only for the rest, and writes what settles
+(`ask_rest`). `write_answers` writes answers by partition, where partitions keep their numbers. The
+calling process adds the reports up (`merge_reports`).
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -63,7 +66,7 @@ from .stages import (
 DOMAINS = "domains"
 MAILBOXES = "mailboxes"
 MAX_OWNERS = 50  # owners with the most rows that the report of a shard names
-ROWS = pa.schema([field for field in SCHEMA if field.name != "extra"])
+ROWS = pa.schema([column for column in SCHEMA if column.name != "extra"])
 ROUTED = pa.schema(
     [*OBSERVED, *[EVIDENCE.field(name) for name in ("outcome", "exchanges", "message")]]
 )
@@ -99,15 +102,15 @@ def observe_part(pieces: Iterable[Any], number: int, job: StageJob) -> str:
     """Write what a partition, in one or several pieces, has to ask; returns its counts."""
     counts = []
 
-    def asked() -> Iterator[tuple[pa.Table, Shards]]:
+    def questions() -> Iterator[tuple[pa.Table, Shards]]:
         for piece in pieces:
-            table, counted = observe(piece, job)
-            counts.append(counted)
+            table, piece_counts = observe(piece, job)
+            counts.append(piece_counts)
             numbers = pa.repeat(pa.scalar(number, pa.int64()), len(table))
             shards = shard_of(table["domain"].combine_chunks(), job.shards)
             yield table.append_column("part", numbers), shards
 
-    job.exchange.write_groups(f"observed/{number}.parquet", OBSERVED, asked())
+    job.exchange.write_groups(f"observed/{number}.parquet", OBSERVED, questions())
     return dump_json({"part": number, **sum_counts(counts)})
 
 
@@ -148,8 +151,9 @@ def ask_rest(
     scratch.compact(stage, shard, answers)
     index = rows_of_keys(keys, answers, key)
     if index.null_count:
-        message = f"{index.null_count:,} {stage} of shard {shard} have no answer in the folder"
-        raise RuntimeError(message)
+        raise RuntimeError(
+            f"{index.null_count:,} {stage} of shard {shard} have no answer in the folder"
+        )
     return report, answers.take(index)
 
 
@@ -364,28 +368,32 @@ def read_part_answers(number: int, job: StageJob) -> pa.Table:
     return job.exchange.read_groups(names, number, answer_schema(job))
 
 
-def merge_reports(reports: Sequence[str]) -> dict[str, Any]:
-    """The reports of all shards as one."""
-    merged: dict[str, Any] = {
-        "shards": len(reports),
-        "keys": 0,
-        "asked": 0,
-        "causes": Counter(),
-        "owners": Counter(),
-        "shared": [],
-        "notices": [],
-        "errors": [],
-    }
+@dataclass
+class StageReport:
+    """What all tasks of a stage report together."""
+
+    shards: int
+    keys: int = 0
+    asked: int = 0  # of the keys; the folder had the others
+    causes: Counter[str] = field(default_factory=Counter)  # of missing verdicts, by rows
+    owners: Counter[str] = field(default_factory=Counter)  # rows of the largest ones
+    shared: list[list[str]] = field(default_factory=list)  # organisations of one domain
+    notices: list[str] = field(default_factory=list)
+    errors: list[list[str]] = field(default_factory=list)  # type and message
+
+
+def merge_reports(reports: Sequence[str]) -> StageReport:
+    merged = StageReport(len(reports))
     for text in reports:
         report = json.loads(text)
-        merged["keys"] += report["keys"]
-        merged["asked"] += report["asked"]
-        merged["causes"].update(report.get("causes", {}))
-        merged["owners"].update(report.get("owners", {}))
-        merged["shared"] += report.get("shared", [])
+        merged.keys += report["keys"]
+        merged.asked += report["asked"]
+        merged.causes.update(report.get("causes", {}))
+        merged.owners.update(report.get("owners", {}))
+        merged.shared += report.get("shared", [])
         for notice in report.get("notices", []):
-            if notice not in merged["notices"]:
-                merged["notices"].append(notice)
+            if notice not in merged.notices:
+                merged.notices.append(notice)
         if "error" in report:
-            merged["errors"].append(report["error"])
+            merged.errors.append(report["error"])
     return merged

@@ -1,7 +1,15 @@
 """One distributed call in the calling process: its arguments, its stages, progress and warnings.
 
-An `Engine` runs the tasks of a stage; this process receives their reports and has no address,
-unless the addresses have to be verified from here: by a service, under a limit, or from a journal.
+An `Engine` (of Dask or Spark) runs the tasks of a stage:
+
+    observe            each partition writes what it has to ask
+    ask_domains        for each shard of domains
+    route_addresses    for `smtp` alone: which task asks which mail servers (`decide_routing`)
+    ask_mailboxes      for each shard of mail servers
+    attach             the frame with the answers, lazily
+
+This process receives reports and has no address, unless the addresses have to be verified from
+here: by a service, under a limit, or from a journal (`verify_texts`).
 """
 
 from __future__ import annotations
@@ -45,7 +53,15 @@ from ..runs.run import Run
 from ..table.columns import REPAIR_COLUMNS, Column
 from ..table.notices import warn_user
 from ..table.options import ColumnChoice, check_options
-from .asking import DOMAINS, MAILBOXES, ask_domains, ask_mailboxes, merge_reports, route_addresses
+from .asking import (
+    DOMAINS,
+    MAILBOXES,
+    StageReport,
+    ask_domains,
+    ask_mailboxes,
+    merge_reports,
+    route_addresses,
+)
 from .scratch import Folder, Scratch
 from .stages import KeyKind, Routing, StageJob, read_part, sum_counts
 
@@ -56,6 +72,7 @@ MAX_DOMAIN_TASKS = 512
 ROWS_PER_MAILBOX_TASK = 50_000
 MAX_MAILBOX_TASKS = 4096
 MAX_PLACED = 1000  # owners that are placed by their rows; all others are hashed
+UNITS = {DOMAINS: "domains", MAILBOXES: "addresses"}  # what the tasks of a stage ask about
 POLL_SECONDS = 1.0  # between two looks at the scratch folder, for the progress
 
 
@@ -218,19 +235,20 @@ def ask_workers(call: Call, engine: Engine) -> Any:
             observed = [json.loads(report) for report in engine.observe(job)]
             counts = sum_counts(observed)
             job = replace(job, parts=[report["part"] for report in observed])
-            asked = merge_reports(engine.run(ask_domains, job.shards, job))
-        raise_errors(asked)
-        show.end_stage(DOMAINS, asked)
-        notices = asked["notices"]
+            stage = merge_reports(engine.run(ask_domains, job.shards, job))
+        raise_errors(stage)
+        show.end_stage(DOMAINS, stage)
+        notices = stage.notices
         unit = "rows"
         if job.key_kind == "address":
-            job = replace(job, routing=decide_routing(job, asked, counts))
+            well_formed = counts["texts"] - counts["malformed"]
+            job = replace(job, routing=decide_routing(job, stage, well_formed))
             with show.watch(job, MAILBOXES):
                 engine.run(route_addresses, job.shards, job)
-                asked = merge_reports(engine.run(ask_mailboxes, job.routing.shards, job))
-            raise_errors(asked)
-            show.end_stage(MAILBOXES, asked)
-            notices = [*notices, *asked["notices"]]
+                stage = merge_reports(engine.run(ask_mailboxes, job.routing.shards, job))
+            raise_errors(stage)
+            show.end_stage(MAILBOXES, stage)
+            notices = notices + stage.notices
             unit = "addresses"
         attached = engine.attach(job)
     except BaseException as exc:
@@ -239,7 +257,7 @@ def ask_workers(call: Call, engine: Engine) -> Any:
     finally:
         for folder in ("observed", "routed"):
             job.exchange.delete(folder)
-    causes = asked["causes"]
+    causes = stage.causes
     causes[MALFORMED] += counts["malformed"]
     problem = describe_ending(causes, job.source, unit=unit)
     show.emit(state="done", message="", problem=problem)
@@ -256,10 +274,10 @@ def warn_of_rows(counts: Mapping[str, Any]) -> None:
         warn_user(*counts["notices"])
 
 
-def raise_errors(asked: Mapping[str, Any]) -> None:
+def raise_errors(stage: StageReport) -> None:
     """Raise the error of the first task that failed for a known cause."""
-    if asked["errors"]:
-        raise error_of(*asked["errors"][0])
+    if stage.errors:
+        raise error_of(*stage.errors[0])
 
 
 def error_of(name: str, message: str) -> MailVerdictError:
@@ -272,7 +290,7 @@ def error_of(name: str, message: str) -> MailVerdictError:
     return error
 
 
-def decide_routing(job: StageJob, asked: Mapping[str, Any], counts: Mapping[str, Any]) -> Routing:
+def decide_routing(job: StageJob, stage: StageReport, rows: int) -> Routing:
     """Give every owner of exchanges one task; owners that share a domain have the same one.
 
     A task mostly waits for replies, and waits for all its mail servers at once. So there are only
@@ -280,14 +298,13 @@ def decide_routing(job: StageJob, asked: Mapping[str, Any], counts: Mapping[str,
     decided stays.
     """
     known = job.required_scratch.read_json("routing.json") or {"owners": {}}
-    owners = join_organisations(known["owners"], asked["shared"])
+    owners = join_organisations(known["owners"], stage.shared)
     known["owners"] = owners
     if "shards" not in known:
         sizes: Counter[str] = Counter()
-        for name, rows in asked["owners"].items():
-            sizes[owners.get(name, name)] += rows
-        well_formed = counts["texts"] - counts["malformed"]
-        known |= place_owners(sizes, max(sizes.total(), well_formed), job.slots)
+        for name, size in stage.owners.items():
+            sizes[owners.get(name, name)] += size
+        known |= place_owners(sizes, max(sizes.total(), rows), job.slots)
     job.required_scratch.write_json("routing.json", known)
     return Routing(known["shards"], owners, known["placed"], known["others"])
 
@@ -361,8 +378,7 @@ class StageProgress:
         """Look at the scratch folder once in a while until the stage is over."""
         scratch = job.required_scratch
         over = threading.Event()
-        unit = "domains" if stage == DOMAINS else "addresses"
-        self.emit(unit=unit, total=0, settled=0, message=f"stage {stage}")
+        self.emit(unit=UNITS[stage], total=0, settled=0, message=f"stage {stage}")
 
         def look() -> None:
             while not over.wait(POLL_SECONDS):
@@ -377,15 +393,15 @@ class StageProgress:
             over.set()
             thread.join()
 
-    def end_stage(self, stage: str, asked: Mapping[str, Any]) -> None:
+    def end_stage(self, stage: str, report: StageReport) -> None:
         """Show and log the counts of a stage."""
-        keys = asked["keys"]
-        known = keys - asked["asked"]
-        unit = "domains" if stage == DOMAINS else "addresses"
-        by = f"by {asked['shards']:,} tasks"
-        message = f"stage {stage}: {keys:,} {unit} {by}, {known:,} known before"
+        known = report.keys - report.asked
+        message = (
+            f"stage {stage}: {report.keys:,} {UNITS[stage]} by {report.shards:,} tasks, {known:,} "
+            "known before"
+        )
         logger.info("%s", message)
-        self.emit(total=keys, settled=keys, message=message)
+        self.emit(total=report.keys, settled=report.keys, message=message)
 
 
 # --- asking from the calling process ---------------------------------------------------------

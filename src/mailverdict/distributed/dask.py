@@ -160,9 +160,8 @@ def plan(
     call, _ = open_frame("plan", data, column, None, options, is_plan=True)
     columns = needed_columns(data, call.job)
     keys = columns.map_partitions(count_part, job=call.job, meta=COUNTED)
-    addresses = keys["address"].nunique()
-    names = keys["domain"].nunique()
-    unique, domains, counted = compute(addresses, names, keys["counts"].dropna())
+    questions = (keys["address"].nunique(), keys["domain"].nunique(), keys["counts"].dropna())
+    unique, domains, counted = compute(*questions)
     texts = None
     if call.job.key_kind == "text":
         texts = distinct_texts(data, call.job)

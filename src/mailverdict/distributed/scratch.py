@@ -128,7 +128,8 @@ class Scratch:
         with pq.ParquetWriter(sink, schema, compression="zstd", write_statistics=False) as writer:
             for table, numbers in pieces:
                 order = np.argsort(numbers, kind="stable")
-                ordered = without_dictionaries(table.select(schema.names)).take(pa.array(order))
+                plain = without_dictionaries(table.select(schema.names))
+                ordered = plain.take(pa.array(order))
                 runs = np.unique(numbers[order], return_index=True, return_counts=True)
                 for reader, start, size in np.column_stack(runs).tolist():
                     writer.write_table(ordered.slice(start, size), row_group_size=size)
@@ -306,8 +307,9 @@ class PieceWriter:
 
 
 def rows_of_keys(keys: pa.StringArray, table: pa.Table, name: str) -> pa.Int32Array:
-    """The row of a table whose column `name` has the key, for each key; null where there is none."""
-    return pc.index_in(keys, value_set=table[name].combine_chunks(), skip_nulls=True)
+    """For each key the row of a table whose column `name` has it; null where there is none."""
+    values = table[name].combine_chunks()
+    return pc.index_in(keys, value_set=values, skip_nulls=True)
 
 
 def without_dictionaries(table: pa.Table) -> pa.Table:

@@ -160,10 +160,10 @@ class StageJob:
 
     def fields(self) -> list[str]:
         """The fields of the table of results that the result columns are made from."""
-        names = {"status": None}
+        names = ["status"]
         for column in self.columns:
-            names.update(dict.fromkeys(column.fields))
-        return list(names)
+            names += column.fields
+        return list(dict.fromkeys(names))
 
     def answer_fields(self) -> list[str]:
         """Those of them that answers bring."""
@@ -191,7 +191,8 @@ def read_rows(part: Any, job: StageJob) -> pa.RecordBatch:
     before it is read, and after the answers are paid for it is too late.
     """
     tables = tables_of(part, job.column)
-    kept = [result.kept for result in plan_results(tables, job.column, job.options)]
+    results = plan_results(tables, job.column, job.options)
+    kept = [result.kept for result in results]
     columns = [table.values() for table in tables]
     return read_addresses(columns, clean=job.options.clean, kept=kept)
 
@@ -417,7 +418,8 @@ def add_owners(observed: pa.Table, evidence: pa.Table, routing: Routing) -> tupl
     exchanges = evidence["exchanges"].combine_chunks().dictionary_encode()
     owners = []
     for text in exchanges.dictionary.to_pylist():
-        owners.append(next(iter(organisations_of(text)), ""))
+        names = organisations_of(text)
+        owners.append(names[0] if names else "")
     by_text = routing.shard_of(pa.array(owners, pa.string()))
     for name in ("outcome", "exchanges", "message"):
         values = evidence[name].combine_chunks().take(index)
