@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mailverdict.mailings.rates import PRIORS, estimate_strengths, fit_rates, scale_rates
+from mailverdict.mailings.rates import PRIORS, Nodes, estimate_strengths, fit_rates, scale_rates
 from tests.doubles.tables import each_row
 
 
@@ -63,9 +63,8 @@ def test_the_strength_is_found_although_domains_that_bounce_are_mailed_no_furthe
     more = np.where(first, 0, 12)
     tried, hard = 1.0 + more, first + chance.binomial(more, rate).astype(float)
     zeros = np.zeros(3000, np.int64)
-    found = estimate_strengths(
-        tried, hard, np.ones(3000), zeros, np.array([list(PRIORS).index("doubtful")])
-    )
+    nodes = Nodes(tried, hard, np.ones(3000), zeros)
+    found = estimate_strengths(nodes, np.array([list(PRIORS).index("doubtful")]))
     assert strength / 1.6 < found[0] < strength * 1.6
 
 

@@ -75,6 +75,12 @@ class ListMailboxes:
         """Rows with an address."""
         return np.asarray(self.code >= 0, np.bool_)
 
+    def first_of(self, mask: Bools) -> Codes:
+        """The first row of each mailbox, of some rows."""
+        rows = np.flatnonzero(mask)
+        is_repeated = pd.Series(self.code[rows]).duplicated().to_numpy()
+        return rows[~is_repeated]
+
 
 def name_mailboxes(texts: pa.StringArray) -> pa.StringArray:
     """The mailbox of each address, as in `duplicates`; of other texts the text in lower case."""

@@ -1,4 +1,11 @@
-"""The rows of a wave, and why each other row is held."""
+"""The rows of a wave, and why each other row is held.
+
+ada@firm.example    valid, a mail server was asked     mailed now
+bo@firm.example     the same                           kept for a later wave
+cy@catch.example    risky: catch_all                   not sure enough for this wave
+Ada@firm.example    valid                              its mailbox is in another row
+dy@spam.example     spamtrap                           never mailed (`hold_rows`)
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,13 @@
 """What became of earlier mails, as counts without addresses: `Experience` and its file.
 
 An `Experience` is a list of mailings, and a mailing is a table of counts by verdict, reason,
-operator and domain. Its file is JSON; its form is in docs/reference/around.md.
+operator and domain:
+
+    verdict  why        operator      domain        domains  mailed  hard  unclear ...
+    risky    catch_all  microsoft365  firm.example        1      40     9        2
+    risky    catch_all  microsoft365                     31      52     4        0
+
+Its file is JSON; its form is in docs/reference/around.md.
 """
 
 from __future__ import annotations
@@ -385,6 +391,11 @@ def add_counts(tables: list[pd.DataFrame]) -> pd.DataFrame:
     return counts
 
 
+def tried_of(counts: pd.DataFrame) -> pd.Series[int]:
+    """Mailboxes whose outcome is known."""
+    return counts["mailed"] - counts["unclear"]
+
+
 def is_name(text: Any) -> bool:
     """Whether a text can name a mailing."""
     if not isinstance(text, str) or "@" in text or len(text) > MOST_NAME:
@@ -464,23 +475,16 @@ def read_experience(experience: Any) -> Experience | None:
 
 def rates_of(counts: pd.DataFrame, by: list[str]) -> CountTable:
     """Mailboxes whose outcome is known, and the rate of hard bounces, by some columns."""
-    told = counts.assign(mailed=counts["mailed"] - counts["unclear"])
-    table = told.groupby(by)[["mailed", "hard"]].sum()
+    tried = counts.assign(mailed=tried_of(counts))
+    table = tried.groupby(by)[["mailed", "hard"]].sum()
     return with_interval(table, "rate")
 
 
 def with_interval(table: pd.DataFrame, name: str) -> CountTable:
     """Counts with the rate of hard bounces and its 95 % Wilson interval."""
-    low = []
-    high = []
-    for hard, mailed in zip(table["hard"].tolist(), table["mailed"].tolist(), strict=True):
-        interval = wilson_interval(hard, mailed)
-        low.append(interval[0])
-        high.append(interval[1])
-    table = table.assign(
-        low=np.array(low, np.float64),
-        high=np.array(high, np.float64),
-    )
+    intervals = list(map(wilson_interval, table["hard"].tolist(), table["mailed"].tolist()))
+    low, high = np.array(intervals, np.float64).reshape(-1, 2).T
+    table = table.assign(low=low, high=high)
     rate = table["hard"] / table["mailed"].where(table["mailed"] > 0)
     table.insert(list(table).index("low"), name, rate)
     return CountTable(table)
@@ -493,7 +497,7 @@ def plain_risk(counts: pd.DataFrame) -> pd.DataFrame:
 
 def calibrate(counts: pd.DataFrame) -> Calibration:
     """Forecast each domain from the others, and compare with what was seen."""
-    table = counts.assign(tried=counts["mailed"] - counts["unclear"])
+    table = counts.assign(tried=tried_of(counts))
     fold = folds_of(table)
     forecast = np.full(len(table), np.nan)
     plain = np.full(len(table), np.nan)

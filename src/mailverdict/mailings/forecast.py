@@ -23,7 +23,7 @@ import pyarrow as pa
 from ..model.words import count_of
 from .beta import Floats, beta_of, beta_quantile
 from .cells import ListCells
-from .experience import COUNTS, Experience, LearntMailing, add_counts
+from .experience import COUNTS, Experience, LearntMailing, add_counts, tried_of
 from .list_key import SAME_LIST, key_of_list, shared_part
 from .rates import (
     CELL,
@@ -82,19 +82,23 @@ def forecast_list(cells: ListCells, wave_of: Codes, known: Experience) -> Foreca
 
 def last_mailing(mailings: Sequence[LearntMailing], wave: int) -> LearntMailing | None:
     """The last one up to a wave; if there is none, of all: of an earlier campaign."""
-    in_order = sorted(mailings, key=lambda mailing: mailing.wave or 0)
-    up_to_wave = [mailing for mailing in in_order if (mailing.wave or 0) <= wave]
-    candidates = up_to_wave or in_order
-    if not candidates:
+    if not mailings:
         return None
-    return candidates[-1]
+    in_order = by_wave(mailings)
+    up_to_wave = [mailing for mailing in in_order if (mailing.wave or 0) <= wave]
+    return (up_to_wave or in_order)[-1]
+
+
+def by_wave(mailings: Sequence[LearntMailing]) -> list[LearntMailing]:
+    return sorted(mailings, key=lambda mailing: mailing.wave or 0)
 
 
 def split_mailings(
     cells: ListCells, wave_of: Codes, known: Experience
 ) -> tuple[list[LearntMailing], list[LearntMailing]]:
     """The mailings of this list, and those of others."""
-    own, others = [], []
+    own = []
+    others = []
     for mailing in known.mailings:
         if is_of_list(mailing, cells, wave_of):
             own.append(mailing)
@@ -123,9 +127,9 @@ def is_of_list(mailing: LearntMailing, cells: ListCells, wave_of: Codes) -> bool
 
 def has_wave(mailing: LearntMailing, cells: ListCells, wave_of: Codes, wave: int) -> bool:
     """Whether a mailing has at least the mailboxes of a wave, by verdict and reason."""
-    rows = np.flatnonzero((wave_of == wave) & cells.mailboxes.has_one)
-    is_repeated = pd.Series(cells.mailboxes.code[rows]).duplicated().to_numpy()
-    groups = count_groups(cells, cells.cell[rows[~is_repeated]])
+    is_in_wave = (wave_of == wave) & cells.mailboxes.has_one
+    rows = cells.mailboxes.first_of(is_in_wave)
+    groups = count_groups(cells, cells.cell[rows])
     return mailing.has_all(groups[groups > 0])
 
 
@@ -152,7 +156,7 @@ def join_counts(cells: ListCells, counts: pd.DataFrame) -> tuple[pd.DataFrame, C
     table[names] = table[names].fillna(0).astype("int64")
     domains = table[["domains", "listed"]].max(axis=1).clip(lower=1)
     table["domains"] = domains.where(table["domain"] == "", 1)
-    table["tried"] = (table["mailed"] - table["unclear"]).astype("float64")
+    table["tried"] = tried_of(table).astype("float64")
     table["hard"] = table["hard"].astype("float64")
 
     line = np.zeros(len(listed), np.int64)
@@ -172,7 +176,7 @@ def add_near(table: pd.DataFrame, others: Sequence[LearntMailing]) -> pd.DataFra
         return table
     counts = add_counts([mailing.counts for mailing in others])
     counts = counts[counts["domain"] != ""]
-    tried = (counts["mailed"] - counts["unclear"]).astype("float64")
+    tried = tried_of(counts).astype("float64")
     strength = PRIORS["doubtful"].strength
     worth = (strength + 1) / (tried + strength)
     near = counts[list(CELL)]
@@ -192,7 +196,7 @@ def doubt(mailings: Sequence[LearntMailing]) -> tuple[list[LearntMailing], list[
     """
     believed = list[LearntMailing]()
     doubts = list[str]()
-    for mailing in sorted(mailings, key=lambda mailing: mailing.wave or 0):
+    for mailing in by_wave(mailings):
         if mailing.is_complete:
             believed.append(mailing)
             continue
@@ -224,11 +228,10 @@ def forecast_mailing(known: Sequence[LearntMailing], mailing: LearntMailing) -> 
     nothing = dict.fromkeys(("mailed", "hard", "unclear"), 0)
     counts = [before.counts for before in known]
     table = add_counts([*counts, mailing.counts.assign(**nothing)])
-    table = table.assign(tried=table["mailed"] - table["unclear"])
+    table = table.assign(tried=tried_of(table))
     rates = fit_rates(table)
     line = lines_of(mailing, table)
-    tried = mailing.counts["mailed"] - mailing.counts["unclear"]
-    return expect(rates, np.repeat(line, tried), SURELY)
+    return expect(rates, np.repeat(line, tried_of(mailing.counts)), SURELY)
 
 
 def lines_of(mailing: LearntMailing, table: pd.DataFrame) -> Codes:
@@ -246,7 +249,7 @@ def surprise_of(table: pd.DataFrame, rates: Rates, last: LearntMailing) -> Float
     waves before, or that the rows of this wave were worse than those that were mailed first.
     """
     counts = last.counts
-    tried = (counts["mailed"] - counts["unclear"]).to_numpy(np.float64)
+    tried = tried_of(counts).to_numpy(np.float64)
     rate = rates.cells.rate[lines_of(last, table)]
     kind = np.where(is_good_cell(counts), 0, 1)
     seen = np.bincount(kind, counts["hard"], len(PRIORS))
@@ -262,5 +265,5 @@ def expect(rates: Rates, cell: Codes, interval: tuple[float, float] = INTERVAL) 
     expected = bounces[-1:]
     size = len(cell)
     a, b = beta_of(expected / size, variance[-1:] / size**2)
-    low, high = (float(beta_quantile(chance, a, b)[0]) * size for chance in interval)
-    return Expected(float(expected[0]), low, high)
+    bounds = [float(beta_quantile(chance, a, b)[0]) * size for chance in interval]
+    return Expected(float(expected[0]), *bounds)

@@ -1,7 +1,11 @@
 """What became of a mailing: `learn` counts it by cell, for an `Experience`.
 
-The steps: which rows were mailed, and in which wave; which reports are about them; the counts of
-each wave.
+The steps: which rows were mailed, and in which wave (`read_waves`, `read_mailed`); which reports are
+about them (`match_reports`, `check_reports`); the counts of each wave (`count_cells`):
+
+    ada@firm.example   wave 1   no report            -> mailed
+    bo@firm.example    wave 1   550 User unknown     -> mailed, hard
+    cy@firm.example    wave 1   421 try again later  -> mailed, unclear
 """
 
 from __future__ import annotations
@@ -210,8 +214,7 @@ def match_reports(
     reports: pa.Table, mailboxes: ListMailboxes, wave_at: pa.TimestampArray, is_mailed: Bools
 ) -> Reports:
     """Join the reports and the mailboxes of a list, without those older than the wave."""
-    names = name_mailboxes(reports["address"].combine_chunks().cast(pa.string()))
-    number = number_mailboxes(names, mailboxes)
+    names, number = number_reports(reports, mailboxes)
     is_older = are_older(reports["at"], number, mailboxes, wave_at, is_mailed)
     is_other = number < 0
     outcome = reports["outcome"].cast(pa.string()).to_numpy()
@@ -242,10 +245,11 @@ def count_distinct(names: pa.StringArray, mask: Bools) -> int:
     return len(names.filter(pa.array(mask)).unique())
 
 
-def number_mailboxes(names: pa.StringArray, mailboxes: ListMailboxes) -> Codes:
-    """The number of each name among the mailboxes of a list; -1 where it is not one of them."""
+def number_reports(reports: pa.Table, mailboxes: ListMailboxes) -> tuple[pa.StringArray, Codes]:
+    """The mailbox of each report: its name, and its number in a list; -1 where it is not there."""
+    names = name_mailboxes(reports["address"].combine_chunks().cast(pa.string()))
     number = pc.index_in(names, mailboxes.names).fill_null(-1)
-    return np.asarray(number.to_numpy(), np.int64)
+    return names, np.asarray(number.to_numpy(), np.int64)
 
 
 def are_older(
@@ -274,8 +278,7 @@ def find_older_reports(out: Any, column: Hashable, bounces: pd.DataFrame) -> Boo
     wave_of = read_waves(rows)
     mailboxes = read_list_mailboxes(rows)
     reports = to_bounce_table(bounces)
-    names = name_mailboxes(reports["address"].combine_chunks().cast(pa.string()))
-    number = number_mailboxes(names, mailboxes)
+    _, number = number_reports(reports, mailboxes)
     wave_at = read_wave_times(rows, wave_of, read_note(rows).released)
     is_mailed = (wave_of > 0) & mailboxes.has_one
     return are_older(reports["at"], number, mailboxes, wave_at, is_mailed)
@@ -322,9 +325,7 @@ def check_reports(reports: Reports, column: Hashable, *, is_by_wave: bool, compl
 
 def count_cells(cells: ListCells, is_mailed: Bools, reports: Reports) -> pd.DataFrame:
     """The counts of a mailing; a mailbox counts once."""
-    rows = np.flatnonzero(is_mailed)
-    is_repeated = pd.Series(cells.mailboxes.code[rows]).duplicated().to_numpy()
-    rows = rows[~is_repeated]
+    rows = cells.mailboxes.first_of(is_mailed)
     mailbox = cells.mailboxes.code[rows]
     cell = cells.cell[rows]
     has = {outcome: marks[mailbox] for outcome, marks in reports.has.items()}

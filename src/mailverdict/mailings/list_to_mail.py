@@ -62,7 +62,8 @@ class ListToMail:
     @cached_property
     def own(self) -> list[LearntMailing]:
         """The learnt mailings of this list."""
-        return split_mailings(self.cells, self.wave_of, self.known)[0]
+        own, _ = split_mailings(self.cells, self.wave_of, self.known)
+        return own
 
     @cached_property
     def not_learnt(self) -> tuple[int, ...]:
@@ -72,10 +73,10 @@ class ListToMail:
 
     def is_learnt(self, wave: int) -> bool:
         """Whether the experience has a wave of this list, with its rows."""
-        return any(
-            mailing.wave == wave and has_wave(mailing, self.cells, self.wave_of, wave)
-            for mailing in self.own
-        )
+        for mailing in self.own:
+            if mailing.wave == wave and has_wave(mailing, self.cells, self.wave_of, wave):
+                return True
+        return False
 
     @property
     def mailed_before(self) -> LearntMailing | None:

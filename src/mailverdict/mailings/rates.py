@@ -3,10 +3,18 @@
 Its strengths are estimated from the data (empirical Bayes), so that rates of small groups shrink
 towards those of larger ones.
 
-A cell is a verdict with its reason, an operator and a domain. The rate of a cell is a Beta variable
-around that of its operator, this around that of its verdict and reason, and this around that of all
-good or all doubtful rows. How much the rates of one level differ is estimated from the counts by
-their likelihood. The formulas and their sources are in docs/explanation/mailing.md.
+A cell is a verdict with its reason, an operator and a domain:
+
+    risky, catch_all, microsoft365, firm.example     a cell         40 tried, 9 hard
+    risky, catch_all, microsoft365                   its operator
+    risky, catch_all                                 its reason
+    doubtful rows                                    its kind
+
+The rate of a cell is a Beta variable around that of its operator, this around that of its verdict
+and reason, and this around that of all good or all doubtful rows. How much the rates of one level
+differ is estimated from the counts by their likelihood (`estimate_strengths`). The counts are added
+up from level to level (`Nodes`), and the rates follow from the kinds down (`Level`). The formulas
+and their sources are in docs/explanation/mailing.md.
 """
 
 from __future__ import annotations
@@ -42,6 +50,16 @@ STRENGTHS = 2.0 ** np.arange(10)  # that are compared: 1 to 512
 DOUBT = 1.0  # of a strength that is assumed: a factor of two is one standard deviation
 FIXED_POINT_STEPS = 10
 SAME = 1e8  # the strength of a node that is the only one of its parent: both have one rate
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """The nodes of one level, and what was counted of each."""
+
+    tried: Floats  # mails whose outcome is known; of a parent those that they are worth together
+    hard: Floats
+    count: Floats  # nodes that each stands for: more than 1 only in cells of small domains
+    parent: Codes  # in the level above; empty for the last one
 
 
 @dataclass(frozen=True)
@@ -84,50 +102,45 @@ def fit_rates(cells: pd.DataFrame) -> Rates:
     operator, first_of_operator = number(cells, ["verdict", "why", "operator"])
     kind_of_operator = kind_of_cell[first_of_operator]
     kind_of_reason = kind_of_cell[first_of_reason]
-    # The parent of each node, and the kind of each parent.
-    steps = [
-        (operator, kind_of_operator),
-        (reason[first_of_operator], kind_of_reason),
-        (kind_of_reason, np.arange(len(PRIORS))),
+    # For each level above the cells: the kind of its nodes, and their parents.
+    above = [
+        (kind_of_operator, reason[first_of_operator]),
+        (kind_of_reason, kind_of_reason),
+        (np.arange(len(PRIORS)), np.empty(0, np.int64)),
     ]
 
     # Up: what the nodes of each level say about their parents.
     domains = cells["domains"].to_numpy(np.float64)
     tried = cells["tried"].to_numpy(np.float64)
     hard = cells["hard"].to_numpy(np.float64)
-    count = domains
-    tried_of = [tried]
-    hard_of = [hard]
+    nodes = Nodes(tried, hard, domains, operator)
+    below = []
     strengths = []
-    for parent, kind in steps:
+    for kind, parent in above:
         size = len(kind)
-        strength = estimate_strengths(tried, hard, count, parent, kind)
-        nodes = np.bincount(parent, count, size)
-        strength[nodes <= 1] = SAME
+        strength = estimate_strengths(nodes, kind)
+        children = np.bincount(nodes.parent, nodes.count, size)
+        strength[children <= 1] = SAME
+        strength_above = strength[nodes.parent]
+        below.append(nodes)
+        strengths.append(strength_above)
         # Mails of one node are alike: they say less about the parent than those of many nodes.
-        evidence = evidence_of(tried, count, strength[parent])
-        mean = mean_below(tried, hard, count, evidence, parent, strength)
-        tried = np.bincount(parent, evidence, size)
-        hard = mean * tried
-        count = np.ones(size)
-        tried_of.append(tried)
-        hard_of.append(hard)
-        strengths.append(strength)
+        evidence = evidence_of(nodes, strength_above)
+        rate = mean_below(nodes, evidence, strength)
+        worth = np.bincount(nodes.parent, evidence, size).astype(np.float64)
+        nodes = Nodes(worth, rate * worth, np.ones(size), parent)
 
     # Down: the rate of each node, between that of its parent and what it showed itself.
     is_pooled = domains > 1  # cells of small domains only say something together
-    tried_of[0] = np.where(is_pooled, 0, tried_of[0])
-    hard_of[0] = np.where(is_pooled, 0, hard_of[0])
+    tried = np.where(is_pooled, 0, tried)
+    hard = np.where(is_pooled, 0, hard)
     if "near_tried" in cells:
-        tried_of[0] = tried_of[0] + cells["near_tried"].to_numpy(np.float64)
-        hard_of[0] = hard_of[0] + cells["near_hard"].to_numpy(np.float64)
-    level = posterior_of_kinds(tried_of[3], hard_of[3])
-    levels = [level]
-    for step in (2, 1, 0):
-        parent, _ = steps[step]
-        strength = strengths[step][parent]
-        level = posterior(tried_of[step], hard_of[step], strength, parent, level)
-        levels.append(level)
+        tried = tried + cells["near_tried"].to_numpy(np.float64)
+        hard = hard + cells["near_hard"].to_numpy(np.float64)
+    below[0] = replace(below[0], tried=tried, hard=hard)
+    levels = [posterior_of_kinds(nodes)]
+    for nodes, strength_above in zip(reversed(below), reversed(strengths), strict=True):
+        levels.append(posterior(nodes, strength_above, levels[-1]))
     kinds, reasons, operators, lowest = levels
     return Rates(lowest, operators, reasons, kinds, domains)
 
@@ -161,31 +174,31 @@ def number(cells: pd.DataFrame, columns: list[str]) -> tuple[Codes, Codes]:
     """The number of each row's group, and the first row of each group."""
     groups = cells.groupby(columns, sort=False).ngroup().to_numpy(np.int64)
     _, first = np.unique(groups, return_index=True)
-    return np.asarray(groups, np.int64), np.asarray(first, np.int64)
+    return np.asarray(groups, np.int64), first
 
 
-def evidence_of(tried: Floats, count: Floats, strength: Floats) -> Floats:
+def evidence_of(nodes: Nodes, strength: Floats) -> Floats:
     """Independent mails that a node is worth for its parent (Kish 1965): n (k + 1) / (n + k).
 
     A node of several small domains is worth what they are worth together.
     """
-    mails = tried / count
-    worth: Floats = count * mails * (strength + 1) / (mails + strength)
+    mails = nodes.tried / nodes.count
+    worth: Floats = nodes.count * mails * (strength + 1) / (mails + strength)
     return worth
 
 
-def mean_below(
-    tried: Floats, hard: Floats, count: Floats, evidence: Floats, parent: Codes, strength: Floats
-) -> Floats:
+def mean_below(nodes: Nodes, evidence: Floats, strength: Floats) -> Floats:
     """The rate of each parent that is the most likely one for the counts of its nodes.
 
     A mean of their rates would be too low where a node that bounces is tried no further. So it is
     only the beginning; the fixed point is that of the beta-binomial likelihood (Minka 2000).
     """
     size = len(strength)
-    is_pooled = count > 1
-    reached = tried - hard
-    bounces = evidence * hard / np.maximum(tried, 1e-9)
+    parent = nodes.parent
+    is_pooled = nodes.count > 1
+    hard = nodes.hard
+    reached = nodes.tried - hard
+    bounces = evidence * hard / np.maximum(nodes.tried, 1e-9)
     mails: Floats = np.maximum(np.bincount(parent, evidence, size), 1e-9)
     rate: Floats = np.bincount(parent, bounces, size) / mails
     for _ in range(FIXED_POINT_STEPS):
@@ -193,7 +206,7 @@ def mean_below(
         a = (rate * strength)[parent]
         b = ((1 - rate) * strength)[parent]
         weight_of_hard = a * (digamma(a + hard) - digamma(a))
-        weight_of_reached = b * (digamma(b + tried - hard) - digamma(b))
+        weight_of_reached = b * (digamma(b + nodes.tried - hard) - digamma(b))
         weight_of_hard = np.where(is_pooled, hard, weight_of_hard)
         weight_of_reached = np.where(is_pooled, reached, weight_of_reached)
         both = np.bincount(parent, weight_of_hard + weight_of_reached, size)
@@ -201,9 +214,7 @@ def mean_below(
     return rate
 
 
-def estimate_strengths(
-    tried: Floats, hard: Floats, count: Floats, parent: Codes, kind: Codes
-) -> Floats:
+def estimate_strengths(nodes: Nodes, kind: Codes) -> Floats:
     """How alike the nodes of each parent are: the strength of the Beta distribution of their rates.
 
     Empirical Bayes: of each strength in `STRENGTHS` the likelihood is that of beta-binomial counts
@@ -212,10 +223,10 @@ def estimate_strengths(
     wrong where a domain that bounces is mailed no further. Cells of small domains do not say.
     """
     size = len(kind)
-    counted = np.flatnonzero((tried > 0) & (count == 1))
-    tried = tried[counted]
-    hard = hard[counted]
-    parent = parent[counted]
+    counted = np.flatnonzero((nodes.tried > 0) & (nodes.count == 1))
+    tried = nodes.tried[counted]
+    hard = nodes.hard[counted]
+    parent = nodes.parent[counted]
     usual = np.array([prior.rate for prior in PRIORS.values()])[kind]
     likelihood = np.empty((len(STRENGTHS), size))
     for line, strength in enumerate(STRENGTHS):
@@ -247,22 +258,23 @@ def most_likely(likelihood: Floats, assumed: Floats) -> Floats:
     return strength
 
 
-def posterior_of_kinds(tried: Floats, hard: Floats) -> Level:
+def posterior_of_kinds(nodes: Nodes) -> Level:
     """Good and doubtful rows as a whole: the prior and what was seen."""
     prior_rate = np.array([prior.rate for prior in PRIORS.values()])
     worth = np.array([prior.worth for prior in PRIORS.values()])
-    a = prior_rate * worth + hard
-    b = (1 - prior_rate) * worth + tried - hard
+    a = prior_rate * worth + nodes.hard
+    b = (1 - prior_rate) * worth + nodes.tried - nodes.hard
     rate = a / (a + b)
     variance = a * b / ((a + b) ** 2 * (a + b + 1))
-    return Level(rate, variance, variance, np.ones_like(a), np.empty(0, np.int64))
+    return Level(rate, variance, variance, np.ones_like(a), nodes.parent)
 
 
-def posterior(tried: Floats, hard: Floats, strength: Floats, parent: Codes, above: Level) -> Level:
+def posterior(nodes: Nodes, strength: Floats, above: Level) -> Level:
     """A level below another one, of the rate m: Beta(k m + hard, k (1 - m) + tried - hard)."""
-    mean = above.rate[parent]
-    share = strength / (tried + strength)
-    rate = (strength * mean + hard) / (tried + strength)
-    own = rate * (1 - rate) / (tried + strength + 1)
-    variance = own + share**2 * above.variance[parent]
-    return Level(rate, own, variance, share, parent)
+    mean = above.rate[nodes.parent]
+    size = nodes.tried + strength
+    share = strength / size
+    rate = (strength * mean + nodes.hard) / size
+    own = rate * (1 - rate) / (size + 1)
+    variance = own + share**2 * above.variance[nodes.parent]
+    return Level(rate, own, variance, share, nodes.parent)

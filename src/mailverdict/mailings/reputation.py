@@ -64,10 +64,9 @@ def judge_reputation(last: LearntMailing | None) -> Reputation:
     counts = last.counts.groupby("operator")[["mailed", "blocked"]].sum()
     counts = counts.drop(index=["", SELF], errors="ignore")
     counts = counts[counts["blocked"] > 0]
-    is_refusing = [
-        is_above(blocked, sent, BLOCKED_LIMIT, BLOCKED_GOOD)
-        for blocked, sent in zip(counts["blocked"], counts["mailed"], strict=True)
-    ]
+    is_refusing = []
+    for blocked, sent in zip(counts["blocked"], counts["mailed"], strict=True):
+        is_refusing.append(is_above(blocked, sent, BLOCKED_LIMIT, BLOCKED_GOOD))
     refusing = counts[np.array(is_refusing, np.bool_)]
     rest = mailed - int(refusing["mailed"].sum())
     blocked_rest = last.total("blocked") - int(refusing["blocked"].sum())

@@ -1,4 +1,10 @@
-"""How likely the mail to each row of a list bounces: `risk`."""
+"""How likely the mail to each row of a list bounces: `risk`.
+
+The rate of its cell, from the same model as the waves of `mailing` (`forecast.py`):
+
+    email             bounce_risk  risk_low  risk_high
+    ada@firm.example        0.025     0.004      0.129
+"""
 
 from __future__ import annotations
 
@@ -89,11 +95,8 @@ def risk(
         of_verdict = plain_risk(known.counts).reindex(cells.table["verdict"])
         risks = of_verdict.to_numpy()[cells.cell]
     risks[~cells.mailboxes.has_one] = np.nan
-    columns = {
-        column.name: pa.array(values, from_pandas=True)
-        for column, values in zip(RISK_COLUMNS, risks.T, strict=True)
-    }
-    table = pa.table(columns)
+    columns = [pa.array(values, from_pandas=True) for values in risks.T]
+    table = pa.table(columns, [column.name for column in RISK_COLUMNS])
     marked: Frame = rows.data.attach(table, names, RISK_COLUMNS, {})
     return marked
 

@@ -108,10 +108,10 @@ class Sample:
             # 1 if all weights are the same.
             spread = np.nan_to_num(squares * sizes / self.of_stratum**2)
             left = 1 - self.taken / sizes
-            part = (self.of_stratum / self.total) ** 2
+            part = self.of_stratum / self.total
             # What the variance of a stratum's share adds to that of the whole, for a share of one
             # half times four.
-            self.factors = np.nan_to_num(part * left * spread / self.taken)
+            self.factors = np.nan_to_num(part**2 * left * spread / self.taken)
 
     @cached_property
     def drawn_weights(self) -> Floats:
