@@ -4,8 +4,8 @@
     -> for each recipient {"bounce.bounceType": "Permanent", "emailAddress": "ada@web.de", ...}
 
 A document may hold many events, at any depth. An event is an object whose members, with those of
-the objects around it, fit a known layout: Amazon SES names the cause in one object and the
-recipients in a list inside it. A document without a known event is searched once more
+the objects around it, fit a known layout (`events_in`): Amazon SES names the cause in one object
+and the recipients in a list inside it. A document without a known event is searched once more
 (`find_general`): an event is then the innermost object of a list that has an address of its own,
 with all members around it and below it.
 """
@@ -15,11 +15,14 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
+from .exports import known_layout
+from .general import may_be_recipient
+from .services import ExportLayout
 
 # Octets of one line, or of a document over several lines: read whole, it needs ten times that.
 MAX_DOCUMENT = 64 << 20
@@ -31,10 +34,8 @@ MAX_NAME = 200  # characters of a name or text in which a failure is looked for
 FAILURE = re.compile(r"bounc|complain|\bfail|undeliver|[45]\d\d [45]\.\d\.\d", re.IGNORECASE)
 DECODER = json.JSONDecoder()
 
-# Its members by name, those of an inner object as `outer.inner`; None fits no layout.
-Event = Mapping[str, Any] | None
-IsAddress = Callable[[str], bool]  # whether a member of this name may be the recipient
-Fits = Callable[[tuple[str, ...]], object]  # whether members of these names are an event
+Event = Mapping[str, Any]  # its members by name, those of an inner object as `outer.inner`
+Unfit = list[tuple[Any, Event]]  # what is no event beside others that are, and the members around
 
 
 def read_documents(octets: bytes, place: str) -> list[Any]:
@@ -61,9 +62,10 @@ def texts_of(path: Path) -> Iterator[tuple[int, bytes]]:
         number = 1
         while line:
             if len(line) > MAX_DOCUMENT:
-                most = f"{MAX_DOCUMENT >> 20} MiB"
-                message = f"{path}: more than {most} in one document; give one event a line"
-                raise InputError(message)
+                raise InputError(
+                    f"{path}: more than {MAX_DOCUMENT >> 20} MiB in one document; give one event "
+                    "a line"
+                )
             yield number, line
             number += 1
             line = file.readline(MAX_DOCUMENT + 1)
@@ -83,36 +85,27 @@ def documents_in(text: str) -> Iterator[Any]:
             yield document
 
 
-def find_general(
-    value: Any, around: Mapping[str, Any], is_address: IsAddress, depth: int = 0, path: str = ""
-) -> list[Mapping[str, Any]]:
+def find_general(value: Any, around: Event, depth: int = 0, path: str = "") -> list[Event]:
     """The objects of a document that have an address of their own, with the members around them.
 
     Those below them count, too.
 
     >>> data = {"to": ["ada@firm.example"], "bounce": {"type": "Permanent"}}
-    >>> event = {"type": "email.bounced", "data": data}
-    >>> find_general(event, {}, lambda name: name.endswith("to"))
+    >>> find_general({"type": "email.bounced", "data": data}, {})
     [{'type': 'email.bounced', 'data.bounce.type': 'Permanent', 'data.to': 'ada@firm.example'}]
     """
     if depth > MAX_DEPTH:
         return []
     if isinstance(value, dict):
-        return find_in_object(value, around, is_address, depth, path)
-    events: list[Mapping[str, Any]] = []
+        return find_in_object(value, around, depth, path)
+    events: list[Event] = []
     if isinstance(value, list):
         for item in value:
-            events += find_general(item, around, is_address, depth + 1, path)
+            events += find_general(item, around, depth + 1, path)
     return events
 
 
-def find_in_object(
-    value: Mapping[str, Any],
-    around: Mapping[str, Any],
-    is_address: IsAddress,
-    depth: int,
-    path: str,
-) -> list[Mapping[str, Any]]:
+def find_in_object(value: Event, around: Event, depth: int, path: str) -> list[Event]:
     """The same of an object: those inside it, or else itself."""
     members: dict[str, Any] = {}
     lists: list[tuple[str, list[Any]]] = []
@@ -120,36 +113,34 @@ def find_in_object(
     event = {**around, **members}
     if len(event) > MAX_MEMBERS:
         return []
-    inner: list[Mapping[str, Any]] = []
+    inner: list[Event] = []
     for name, items in lists:
         objects = [item for item in items if isinstance(item, dict)]
-        events = find_general(objects, event, is_address, depth + 1, f"{name}.")
+        events = find_general(objects, event, depth + 1, f"{name}.")
         inner += events
         if objects and not events:  # attempts, of which the last one counts
             collect_members(objects[-1], f"{name}.", event, [], depth + 1)
     for name, items in lists:
         for item in items:
-            if is_recipient(name, item, is_address):
+            if is_recipient(name, item):
                 inner.append({**event, name: item})
     for name, text in members.items():
         if name.rpartition(".")[2] in ENVELOPES and is_json(text):
             event[name] = None
             with contextlib.suppress(ValueError, RecursionError):  # other text
                 for document in documents_in(text):
-                    inner += find_general(document, event, is_address, depth + 1)
-    if inner:
-        return inner
-    if any(is_recipient(name, text, is_address) for name, text in members.items()):
+                    inner += find_general(document, event, depth + 1)
+    if not inner and any(is_recipient(name, text) for name, text in members.items()):
         return [event]
-    return []
+    return inner
 
 
-def is_recipient(name: str, text: object, is_address: IsAddress) -> bool:
-    return isinstance(text, str) and "@" in text and is_address(name)
+def is_recipient(name: str, text: object) -> bool:
+    return isinstance(text, str) and "@" in text and may_be_recipient(name)
 
 
 def collect_members(
-    value: Mapping[str, Any],
+    value: Event,
     path: str,
     members: dict[str, Any],
     lists: list[tuple[str, list[Any]]],
@@ -202,83 +193,70 @@ def first_document(text: str) -> Any:
 
 
 def events_in(
-    value: Any,
-    around: Mapping[str, Any],
-    fits: Fits,
-    depth: int = 0,
-    unfit: list[tuple[Any, Mapping[str, Any]]] | None = None,
-) -> list[Event]:
-    """The events in a value; empty if there are none.
+    value: Any, around: Event, unfit: Unfit, depth: int = 0
+) -> list[tuple[ExportLayout, Event]]:
+    """The events in a value, with their layouts; empty if there are none.
 
-    In a list with events, whatever has none counts as None; it is added to `unfit`, with the
-    members around it.
+    What has none in a list with events is added to `unfit`, with the members around it.
     """
     if depth > MAX_DEPTH:
         return []
     if isinstance(value, list):
-        return events_in_list(value, around, fits, depth, unfit)
+        return events_in_list(value, around, unfit, depth)
     event = dict(around)
     if isinstance(value, dict):
         event |= members_of(value)
     if len(event) > MAX_MEMBERS:
         return []
-    if fits(tuple(event)):
-        return [event]
+    layout = known_layout(tuple(event))
+    if layout is not None:
+        return [(layout, event)]
     if not isinstance(value, dict):
         return []
-    events: list[Event] = []
+    events = []
     for name, child in value.items():
-        events += events_of_member(name, child, event, fits, depth, unfit)
+        events += events_of_member(name, child, event, unfit, depth)
     return events
 
 
 def events_in_list(
-    items: list[Any],
-    around: Mapping[str, Any],
-    fits: Fits,
-    depth: int,
-    unfit: list[tuple[Any, Mapping[str, Any]]] | None,
-) -> list[Event]:
-    """The events in a list; None for an item that has none beside others that have."""
-    by_item = [events_in(item, around, fits, depth + 1, unfit) for item in items]
-    if not any(by_item):
-        return []
-    events: list[Event] = []
-    for item, of_item in zip(items, by_item, strict=True):
-        events += of_item or [None]
-        if not of_item and unfit is not None:
-            unfit.append((item, around))
+    items: list[Any], around: Event, unfit: Unfit, depth: int
+) -> list[tuple[ExportLayout, Event]]:
+    events = []
+    without_event = []
+    for item in items:
+        of_item = events_in(item, around, unfit, depth + 1)
+        events += of_item
+        if not of_item:
+            without_event.append((item, around))
+    if events:
+        unfit += without_event
     return events
 
 
 def events_of_member(
-    name: str,
-    child: Any,
-    event: Mapping[str, Any],
-    fits: Fits,
-    depth: int,
-    unfit: list[tuple[Any, Mapping[str, Any]]] | None,
-) -> list[Event]:
+    name: str, child: Any, event: Event, unfit: Unfit, depth: int
+) -> list[tuple[ExportLayout, Event]]:
     """The events in a member of an object that is none itself."""
-    events: list[Event] = []
+    events = []
     if isinstance(child, list) and all(isinstance(item, str) for item in child):
         # The recipients of a delivery of Amazon SES.
         for item in child:
-            events += events_in(item, {**event, name: item}, fits, depth + 1)
+            events += events_in(item, {**event, name: item}, unfit, depth + 1)
         return events
     if isinstance(child, dict | list):
-        return events_in(child, {**event, name: None}, fits, depth + 1, unfit)
+        return events_in(child, {**event, name: None}, unfit, depth + 1)
     if name not in ENVELOPES or not is_json(child):
         return []
     try:
         for document in documents_in(child):
-            events += events_in(document, event, fits, depth + 1, unfit)
+            events += events_in(document, event, unfit, depth + 1)
     except ValueError:  # other text
         return []
     return events
 
 
-def members_of(value: Mapping[str, Any]) -> dict[str, Any]:
+def members_of(value: Event) -> dict[str, Any]:
     """The members of an object that are not objects or lists, and those of its inner objects."""
     plain = {}
     below = {}

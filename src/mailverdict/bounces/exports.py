@@ -137,21 +137,17 @@ def read_statement(layout: ExportLayout, cells: Mapping[str, Any]) -> Statement:
     if layout.is_general:
         named, status, diagnostic = sort_cells(filled(cells, layout.columns.get(CELLS, ())))
         has_reply = bool(status or (diagnostic and REPLY.search(diagnostic)))
-        words, doubtful = believed_words(named, has_reply=has_reply)
-        return Statement(words, status, diagnostic, feedback, None, doubtful, direction)
-    said = []
+        believed, doubtful = believed_words(named, has_reply=has_reply)
+        return Statement(believed, status, diagnostic, feedback, None, doubtful, direction)
+    words = []
     for name, cell in filled(cells, layout.columns.get("outcome", ())):
         word = word_of_flag(name, cell)
         if word is not None:
-            said.append(word)
-    return Statement(
-        tuple(said),
-        first_filled(layout, cells, "status"),
-        first_filled(layout, cells, "diagnostic"),
-        feedback,
-        first_filled(layout, cells, "reason"),
-        direction=direction,
-    )
+            words.append(word)
+    status = first_filled(layout, cells, "status")
+    diagnostic = first_filled(layout, cells, "diagnostic")
+    reason = first_filled(layout, cells, "reason")
+    return Statement(tuple(words), status, diagnostic, feedback, reason, (), direction)
 
 
 def read_address(layout: ExportLayout, cells: Mapping[str, Any]) -> tuple[str, str]:
@@ -218,9 +214,10 @@ def words_meaning(
     for word in words:
         if word in given:
             return given[word]
+    if not words and ("outcome" in layout.columns or CELLS in layout.columns):
+        return JUDGE
     if not words:
-        has_words = "outcome" in layout.columns or CELLS in layout.columns
-        return JUDGE if has_words else layout.without_word
+        return layout.without_word
     known = []
     for word in words:
         meaning = word_meaning(word, layout)
@@ -272,7 +269,8 @@ def conclude(
     """
     if row.direction is not None and row.direction.lower() in ("incoming", "inbound"):
         return SKIP, None
-    words = (*row.words, *(word for word in row.doubtful if word in given))
+    told = [word for word in row.doubtful if word in given]
+    words = (*row.words, *told)
     if layout.is_general and not (words or row.status or row.diagnostic or row.feedback):
         if row.doubtful:
             return None, None
@@ -285,9 +283,10 @@ def conclude(
         meaning = feedback_meaning(row.feedback)
     if meaning in (None, SKIP, UNCLEAR):
         return meaning, None
-    is_coded = row.status or (reply and (REPLY.search(reply) or find_status(reply)))
-    if reply and not is_coded and len(reply) > MAX_WORD:  # the service explains, with advice
-        reply = causes_in(reply) or None
+    if reply and len(reply) > MAX_WORD:
+        is_coded = row.status or REPLY.search(reply) or find_status(reply)
+        if not is_coded:  # the service explains, with advice
+            reply = causes_in(reply) or None
     if meaning == Outcome.COMPLAINT and has_refusal(row.status, reply):
         meaning = JUDGE
     if meaning == REFUSED:
@@ -325,7 +324,7 @@ def conclude_row(meaning: str, status: str | None, diagnostic: str | None) -> Ju
 
     Hard needs both to agree.
 
-     conclude_row("hard", None, "550 5.7.1 blocked using zen.spamhaus.org").outcome.value
+    >>> conclude_row("hard", None, "550 5.7.1 blocked using zen.spamhaus.org").outcome.value
     'blocked'
     >>> conclude_row("hard", None, None).outcome.value
     'hard'
@@ -367,7 +366,9 @@ def check_hard(judged: Judgement, code: str | None, text: str) -> Judgement:
 def status_code(status: str | None) -> str | None:
     """The enhanced status code at the beginning of a cell such as ``4.2.2 (mailbox full)``."""
     match = re.match(r"[245]\.\d{1,3}\.\d{1,3}(?![\d.])", status or "")
-    return match[0] if match else None
+    if match is None:
+        return None
+    return match[0]
 
 
 # A number in this range is seconds since 1970; a thousand times that, milliseconds.
@@ -381,7 +382,10 @@ def parse_moment(value: object) -> datetime | None:
     >>> parse_moment("2026-03-05T10:00:00+01:00").isoformat(), parse_moment("3/5/2026")
     ('2026-03-05T09:00:00+00:00', None)
     """
-    moment = value if isinstance(value, datetime) else moment_of_text(str(value).strip()[:100])
+    if isinstance(value, datetime):
+        moment: datetime | None = value
+    else:
+        moment = moment_of_text(str(value).strip()[:100])
     if moment is None or not 1980 <= moment.year < 2200:
         return None
     if moment.tzinfo is None:

@@ -88,8 +88,9 @@ def general_name(name: str, field: str) -> str | None:
     if word in ranks:
         return word
     outer = plain_word(last_member(name.rpartition(".")[0]))
-    is_reply = field == CELLS and ranks.get(outer, 0) >= RANK_OF_TEXTS
-    return outer if is_reply else None
+    if field == CELLS and ranks.get(outer, 0) >= RANK_OF_TEXTS:  # the text of an inner object
+        return outer
+    return None
 
 
 def general_description(layout: ExportLayout) -> str:
@@ -159,10 +160,11 @@ def sort_cells(
                 statements.append(text)
             if " " not in text or known_word(text) is not None:
                 words.append((name, word))
-    diagnostic = next(iter(replies or statements), None)
-    if code is not None and diagnostic is None:
-        diagnostic = code
-    elif code is not None and not REPLY.search(str(diagnostic)):
+    texts = replies or statements
+    if not texts:
+        return words, status, code
+    diagnostic = texts[0]
+    if code is not None and not REPLY.search(diagnostic):
         diagnostic = f"{code} {diagnostic}"
     return words, status, diagnostic
 
@@ -201,8 +203,7 @@ def believed_words(
             tags.append(word)
         else:
             believed.append(word)
-    meanings_of_words = map(known_word, believed)
-    first = next((meaning for meaning in meanings_of_words if meaning is not None), None)
-    if first not in (SKIP, Outcome.DELIVERED, Outcome.COMPLAINT):
+    known = [meaning for meaning in map(known_word, believed) if meaning is not None]
+    if not known or known[0] not in (SKIP, Outcome.DELIVERED, Outcome.COMPLAINT):
         believed += tags
     return tuple(dict.fromkeys(believed)), tuple(dict.fromkeys(doubtful))

@@ -1,8 +1,13 @@
 """The mails in a path: an mbox file, a Maildir, one mail, or a folder of these.
 
+    From MAILER-DAEMON Thu Mar  5 10:00:00 2026        begins a mail in an mbox file
+    To: news@sender.example
+    Subject: Undelivered Mail Returned to Sender
+
 An mbox file is read from its beginning to its end, in pieces of at most `MAX_PIECE` octets, and of
 each mail the first `MAX_MESSAGE` are kept: neither a line of 400 MiB nor a million mails needs more
-memory than one mail.
+memory than one mail. What kind of file a path is follows from its first octets, then from its
+ending (`kind_of_file`).
 """
 
 from __future__ import annotations
@@ -61,7 +66,9 @@ def kind_of_file(path: Path) -> str:
         inner = Path(path.stem).suffix.lower()
     if inner in KINDS:
         return "table"
-    return "mbox" if ending in (".mbox", ".mbx") else "unknown"
+    if ending in (".mbox", ".mbx"):
+        return "mbox"
+    return "unknown"
 
 
 def list_files(folder: Path) -> list[Path]:

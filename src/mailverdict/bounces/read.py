@@ -33,6 +33,8 @@ from ..table.columns import listed
 from ..table.notices import Note, warn_user
 from ..table.table import Frame, Table, frame_of, labels_of, library_of, polars_of
 from .events import (
+    Event,
+    Unfit,
     events_in,
     find_general,
     first_document,
@@ -46,7 +48,6 @@ from .exports import (
     choose_layout,
     conclude,
     known_exports,
-    known_layout,
     parse_moment,
     read_address,
     read_statement,
@@ -54,7 +55,7 @@ from .exports import (
     status_code,
     unknown_export,
 )
-from .general import general_description, general_layout, may_be_recipient
+from .general import general_description, general_layout
 from .mailboxes import kind_of_file, list_files, read_mails
 from .services import FIELDS, SKIP, ExportLayout
 from .words import filled
@@ -194,8 +195,9 @@ def read_bounces(
     1   bo@firm.example  blocked          protected
     """
     if isinstance(source, str | list | tuple) and not len(source):
-        message = f"source={source!r} is empty: give a path, a list of paths or a DataFrame"
-        raise SettingsError(message)
+        raise SettingsError(
+            f"source={source!r} is empty: give a path, a list of paths or a DataFrame"
+        )
     options = ReadOptions(encoding, delimiter, sheet)
     reader = BounceReader(columns, check_outcomes(outcomes), options)
     frame = None
@@ -265,33 +267,35 @@ class BounceReader:
 
     def warn(self) -> None:
         warn_user(*(Note(guess) for guess in self.guesses[:SHOWN]))
-        if self.problem_count:
-            shown = "; ".join(f"{place}: {problem}" for place, problem in self.problems[:SHOWN])
-            more = "; ..." if len(self.problems) > SHOWN else ""
-            total = self.mails + self.rows
-            warn_user(
-                f"{self.problem_count:,} of {total:,} mails and rows could not be read: "
-                f"{shown}{more}"
-            )
+        if not self.problem_count:
+            return
+        shown = [f"{place}: {problem}" for place, problem in self.problems[:SHOWN]]
+        if len(self.problems) > SHOWN:
+            shown.append("...")
+        total = self.mails + self.rows
+        warn_user(
+            f"{self.problem_count:,} of {total:,} mails and rows could not be read: "
+            f"{'; '.join(shown)}"
+        )
 
     def read_path(self, path: Path) -> None:
         """Read a file or folder; within a folder, a file of an unknown kind is a problem only."""
         if not path.exists():
             raise InputError(f"{path}: no such file or directory")
         kind = kind_of_file(path)
+        if kind == "outlook":
+            raise InputError(f"{path}: a mail in Outlook's own form; save it as .eml")
+        if kind == "unknown":
+            raise InputError(
+                f"{path}: not a mailbox (mbox, Maildir), a mail (.eml) or a table; if it is "
+                "packed, unpack it"
+            )
         if kind == "folder":
             self.read_folder(path)
         elif kind == "events" and self.columns is None:
             self.read_events_file(path)
         elif kind in ("table", "events"):
             self.read_table_file(path)
-        elif kind == "outlook":
-            raise InputError(f"{path}: a mail in Outlook's own form; save it as .eml")
-        elif kind == "unknown":
-            raise InputError(
-                f"{path}: not a mailbox (mbox, Maildir), a mail (.eml) or a table; if it is "
-                "packed, unpack it"
-            )
         else:
             self.read_mailbox(path, kind)
         if self.general is not None:
@@ -423,12 +427,9 @@ class BounceReader:
 
         What is neither is counted.
         """
-        unfit: list[tuple[Any, Mapping[str, Any]]] = []
-        events = events_in(document, {}, known_layout, 0, unfit)
-        for event in events:
-            layout = None if event is None else known_layout(tuple(event))
-            if event is not None and layout is not None:
-                yield layout, event
+        unfit: Unfit = []
+        events = events_in(document, {}, unfit)
+        yield from events
         if not events:
             unfit = [(document, {})]
         for value, around in unfit:
@@ -436,12 +437,10 @@ class BounceReader:
             for item in items:
                 yield from self.rows_of_foreign(item, around, place)
 
-    def rows_of_foreign(
-        self, value: Any, around: Mapping[str, Any], place: str
-    ) -> Iterator[LayoutRow]:
+    def rows_of_foreign(self, value: Any, around: Event, place: str) -> Iterator[LayoutRow]:
         """The events of an object that fits no layout."""
         is_read = False
-        for event in find_general(value, around, may_be_recipient):
+        for event in find_general(value, around):
             layout = general_layout(tuple(event))
             if layout is not None:
                 is_read = True
@@ -537,15 +536,11 @@ class BounceReader:
         if layout.is_final:
             if meaning in tuple(Outcome):
                 outcome = Outcome(meaning)
-            reason = next((known for known in Reason if known == statement.reason), None)
-        report = DeliveryReport(
-            address,
-            outcome,
-            reason,
-            status_code(statement.status) or statement.status,
-            clean_text(statement.diagnostic or "")[:MAX_DIAGNOSTIC] or None,
-            moment_of(layout, cells),
-        )
+            reason = Reason(statement.reason) if statement.reason in tuple(Reason) else None
+        status = status_code(statement.status) or statement.status
+        diagnostic = clean_text(statement.diagnostic or "")[:MAX_DIAGNOSTIC] or None
+        at = moment_of(layout, cells)
+        report = DeliveryReport(address, outcome, reason, status, diagnostic, at)
         self.reports.append(report)
 
 

@@ -1,4 +1,9 @@
-"""The cells of an export as texts, and what an outcome's word means in every export."""
+"""The cells of an export as texts, and what an outcome's word means in every export.
+
+"Hard bounce"             a word of `bounce_services.toml`: hard
+"activity.hard_bounced"   by its parts: activity, hard, bounced -> hard
+hard_bounce: true         a flag: its word is the name of the column (`word_of_flag`)
+"""
 
 from __future__ import annotations
 
@@ -12,6 +17,8 @@ from ..table.columns import plain_word
 from .services import JUDGE, SKIP, meanings, word_parts
 
 MAX_WORD = 60  # characters of an outcome's word
+# Of the parts of a word that mean different things, the first counts.
+PRECEDENCE = ("complaint", "hard", "soft", "blocked", JUDGE, "delivered", SKIP)
 MAX_WORDS = 5  # parts of one; more are a sentence
 
 
@@ -51,7 +58,7 @@ def known_word(text: str) -> str | None:
     of_parts = [meaning for meaning, names in word_parts().items() if parts & names]
     if "hard" in of_parts and "soft" in of_parts:
         return JUDGE
-    for meaning in ("complaint", "hard", "soft", "blocked", JUDGE, "delivered", SKIP):
+    for meaning in PRECEDENCE:
         if meaning in of_parts:
             return meaning
     return None

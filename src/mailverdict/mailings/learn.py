@@ -1,7 +1,7 @@
 """What became of a mailing: `learn` counts it by cell, for an `Experience`.
 
-The steps: which rows were mailed, and in which wave (`read_waves`, `read_mailed`); which reports are
-about them (`match_reports`, `check_reports`); the counts of each wave (`count_cells`):
+The steps: which rows were mailed, and in which wave (`read_waves`, `read_mailed`); which reports
+are about them (`match_reports`, `check_reports`); the counts of each wave (`count_cells`):
 
     ada@firm.example   wave 1   no report            -> mailed
     bo@firm.example    wave 1   550 User unknown     -> mailed, hard
