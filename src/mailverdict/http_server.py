@@ -20,7 +20,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Sized
+from collections.abc import Iterable, Sized
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -112,7 +112,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.is_refused = False
         # Since the head or the last part of the body began, so that a trailer is counted too.
         self.head_octets = 0
-        self.body_left = 0  # octets of a body whose length is known
+        self.body_octets = 0  # that have arrived
         self.head_timer: asyncio.TimerHandle | None = None
         self.send_timer: asyncio.TimerHandle | None = None
 
@@ -183,7 +183,6 @@ class BoundedProtocol(HttpToolsProtocol):
         """Count the octets of a new head."""
         self.in_head = True
         self.head_octets = 0
-        self.body_left = 0
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
@@ -194,20 +193,26 @@ class BoundedProtocol(HttpToolsProtocol):
         self.scope["extensions"] = EXTENSIONS
         super().on_headers_complete()
         self.cycle.__class__ = ReplyCycle  # uvicorn has no name for the class that it makes
-        self.body_left = body_length(self.headers)
+        self.body_octets = 0
         self.headers = []  # of a trailer, which is not part of the head
 
     def on_body(self, body: bytes) -> None:
         """Count anew what follows."""
         self.head_octets = 0
-        self.body_left = max(self.body_left - len(body), 0)
+        self.body_octets += len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
         """Note in the scope that the application can read the body without a timer."""
-        self.head_octets = 0
         super().on_message_complete()
         self.scope["extensions"] = EXTENSIONS_WITH_BODY
+
+    def piece(self) -> int:
+        """How many octets to read at once: more within a body whose end is known."""
+        if self.cycle is None or not self.cycle.more_body:
+            return PIECE
+        body_left = body_length(self.scope["headers"]) - self.body_octets
+        return min(max(body_left, PIECE), BODY_PIECE)
 
     def data_received(self, data: bytes) -> None:
         """Refuse an incomplete head, or a trailer, that exceeds a limit; its first piece is not counted."""
@@ -267,7 +272,7 @@ class SmallReads(asyncio.BufferedProtocol):
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Where the transport writes what it reads."""
-        self.size = min(max(self.protocol.body_left, PIECE), BODY_PIECE)
+        self.size = self.protocol.piece()
         return BUFFER[: self.size]
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -312,7 +317,7 @@ class ReplyCycle(RequestResponseCycle):
             self.disconnected = True  # uvicorn tells it only to the last request of a pipeline
         if self.disconnected:
             return
-        if message["type"] != WHOLE_REPLY or self.response_started:
+        if message["type"] != WHOLE_REPLY:
             await super().send(message)
             return
         self.response_started = self.response_complete = True
@@ -324,9 +329,9 @@ class ReplyCycle(RequestResponseCycle):
         elif not self.keep_alive or CLOSE in self.scope["headers"]:
             self.keep_alive = False
             fields.append(CLOSE)
-        head = b"".join([b"%b: %b\r\n" % field for field in fields])
+        head = b"\r\n".join(map(b": ".join, fields))
         body = b"" if self.scope["method"] == "HEAD" else message["body"]
-        self.transport.write(b"%b%b\r\n%b" % (STATUS_LINE[message["status"]], head, body))
+        self.transport.write(b"%b%b\r\n\r\n%b" % (STATUS_LINE[message["status"]], head, body))
         self.message_event.set()
         if not self.keep_alive:
             self.transport.close()
@@ -336,7 +341,7 @@ class ReplyCycle(RequestResponseCycle):
 CLOSE = (b"connection", b"close")
 
 
-def body_length(fields: list[tuple[bytes, bytes]]) -> int:
+def body_length(fields: Iterable[tuple[bytes, bytes]]) -> int:
     """The length of a request's body by its head; 0 if it is not known, as of one in chunks."""
     length = 0
     for name, value in fields:

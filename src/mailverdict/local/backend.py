@@ -25,6 +25,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from difflib import get_close_matches
+from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -69,7 +70,17 @@ def iso_timestamp(seconds: float | None = None) -> str:
     """A time, the present one by default, as ISO 8601 with offset."""
     if seconds is not None:
         return datetime.fromtimestamp(seconds, UTC).isoformat()
-    return utc_now().isoformat(timespec="microseconds")
+    second, microseconds = divmod(time.time_ns() // 1000, 1_000_000)
+    return f"{iso_second(second)}.{microseconds:06d}+00:00"
+
+
+@lru_cache(maxsize=1)
+def iso_second(second: int) -> str:
+    """A second of UTC without its offset.
+
+    A single check of the service has three timestamps. By `isoformat` they took 8 us of 104.
+    """
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def shown_signature() -> inspect.Signature:
@@ -307,7 +318,9 @@ class LocalBackend:
         """
         self._require_open()
         email = email.strip()
-        kind = ValidationType(validation_type)
+        kind = validation_type
+        if not isinstance(kind, ValidationType):  # to construct one takes longer than the syntax
+            kind = ValidationType(kind)
         lists = self._lists.current()
         syntax = observe_syntax(email)
         flags = lists.flags(syntax.local, syntax.ascii_domain) if syntax.ok else Flags()
@@ -319,7 +332,10 @@ class LocalBackend:
             record.evidence, record.decision = evidence, decision
         metadata = evidence_metadata(evidence)
         metadata["lists"] = lists.version
-        metadata["validated_at"] = self.clock().isoformat()
+        if self.clock is utc_now:
+            metadata["validated_at"] = iso_timestamp()
+        else:
+            metadata["validated_at"] = self.clock().isoformat()
         if syntax.ok and syntax.normalized != email:
             metadata["normalized"] = syntax.normalized
         meant = suggest_domain(syntax.ascii_domain) if syntax.ok else None

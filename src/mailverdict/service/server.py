@@ -17,7 +17,6 @@ from ..checks.lists.flags import load_lists
 from ..checks.smtp.classify.classifier import prepare_rules
 from ..errors import SettingsError
 from ..http_server import Bounds, bounded_http
-from ..model.settings import Lists
 from .app import create_app
 from .http.access import AccessLog
 from .jobs.queue import Queue
@@ -81,8 +80,9 @@ def serve(
     check(settings, host, port, lacks_keys=lacks_keys)
     # The first job by `smtp` would wait for a second, and every request with it.
     prepare_rules()
-    # A full garbage collection would scan the hundred thousand entries of the lists: a twentieth of the time of a check.
-    load_lists(Lists())
+    load_lists(settings.local.lists)
+    # A full garbage collection would scan the rules and the lists, a hundred thousand objects:
+    # without this line a check takes 7 % longer (median of nine pairs of processes).
     gc.freeze()
     uvicorn.Server(configure(app, settings, host, port)).run()
 

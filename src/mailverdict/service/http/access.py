@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from itertools import chain
 from typing import Any, TextIO
 
 from starlette.requests import Request
@@ -134,22 +135,21 @@ class AccessMiddleware:
 
     def new_trace(self, scope: Scope) -> RequestTrace:
         """The trace of a request that has just arrived."""
-        forwarded = [
-            value.decode("latin-1")
-            for name, value in scope["headers"]
-            if name == b"x-forwarded-for"
-        ]
-        peer = (scope.get("client") or (None,))[0]
+        forwarded = []
+        for name, value in scope["headers"]:
+            if name == b"x-forwarded-for":
+                forwarded.append(value.decode("latin-1"))
+        peer, *_ = scope.get("client") or (None,)
         client = client_account(peer, forwarded, self.settings.trusted_proxies)
         return RequestTrace(new_request_id(), client, time.perf_counter())
 
     def check_head_size(self, scope: Scope) -> None:
         """Refuse a request head above a limit; the server refuses only heads that are not complete."""
+        fields = scope["headers"]
         octets = len(scope.get("raw_path") or b"") + len(scope["query_string"])
-        for name, value in scope["headers"]:
-            octets += len(name) + len(value) + 4
+        octets += sum(map(len, chain.from_iterable(fields))) + 4 * len(fields)
         limit = self.settings.header_limit
-        if octets > limit or len(scope["headers"]) > FIELD_LIMIT:
+        if octets > limit or len(fields) > FIELD_LIMIT:
             message = f"the head of a request has at most {limit} octets and {FIELD_LIMIT} fields"
             raise short_error("HEADERS_TOO_LARGE", message, headers={"connection": "close"})
 
