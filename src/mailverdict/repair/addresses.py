@@ -25,6 +25,7 @@ from .words import KNOWN, WORD, is_label
 # At signs without an address; a text with one is not repaired, so the rest need not be read.
 MAX_FAILURES = 100
 MAX_LOCAL = 255  # characters looked at before an at sign, and behind it
+LONGEST_LINK = 300  # characters looked at before an address that may be in a link
 # The usual characters of a local part, read from its end to its beginning.
 LOCAL_BACKWARDS = re.compile(r"(?:[\w+\-][\w.+'&\-]*)?\w")
 # Every character of a local part (RFC 5322 section 3.2.3).
@@ -73,7 +74,9 @@ class Place(NamedTuple):
 def find_addresses(text: str) -> tuple[list[Place], bool]:
     """Find the addresses of a text, and whether each at sign belongs to one of them."""
     places: list[Place] = []
-    failures, end, at = 0, 0, text.find("@")
+    failures = 0
+    end = 0  # of the last address
+    at = text.find("@")
     while at >= 0 and failures < MAX_FAILURES:
         place = address_at(text, at, end)
         if place is not None:
@@ -87,7 +90,8 @@ def find_addresses(text: str) -> tuple[list[Place], bool]:
 
 def is_handle(text: str, at: int, end: int) -> bool:
     """Whether an at sign begins a name of a social network, separated from what is before it."""
-    before = text[max(end, at - MAX_LOCAL) : at].rstrip(" ")
+    first = max(end, at - MAX_LOCAL)
+    before = text[first:at].rstrip(" ")
     if before and before[-1] not in ",;:|/(\n\t":
         return False
     if at and text[at - 1].isalnum():
@@ -112,10 +116,11 @@ def address_at(text: str, at: int, earliest: int) -> Place | None:
         return None  # longer than what is looked at, or it touches the address before
     if not starts_here(text, start, earliest) or not ends_here(text, start, end):
         return None
-    if text[start] == "_" and text[end : end + 1] == "_":
+    after = text[end : end + 1]
+    if text[start] == "_" and after == "_":
         return None  # perhaps both are emphasis
     begin = start
-    if text[end : end + 1] == "'":
+    if after == "'":
         quoted = QUOTED.fullmatch(text, start, at)
         if quoted:
             if not quoted["literal"]:
@@ -140,8 +145,10 @@ def quoted_at(text: str, at: int, earliest: int, end: int) -> Place | None:
     before = text[start - 1 : start] if start > earliest else ""
     if start and not before.isspace() and before not in BEFORE_QUOTED:
         return None
+    if not ends_here(text, start, end):
+        return None
     address = text[start:end]
-    if not ends_here(text, start, end) or not is_whole(address) or not accept_leniently(address):
+    if not is_whole(address) or not accept_leniently(address):
         return None
     return Place(start, end, address)
 
@@ -162,7 +169,8 @@ def starts_here(text: str, start: int, earliest: int) -> bool:
     if before in MAY_PRECEDE:
         if is_inside_word(text, start, earliest):
             return False
-        tokens = text[max(earliest, start - 300) : start].split()
+        first = max(earliest, start - LONGEST_LINK)
+        tokens = text[first:start].split()
         return not tokens or not is_in_link(tokens[-1])
     if not before.isascii():
         # A bullet or a picture may be there, but not a wrongly decoded letter, nor an accent beside
@@ -178,7 +186,8 @@ def is_separate_atom(text: str, start: int, earliest: int) -> bool:
 
     A local part may have such characters.
     """
-    before = text[max(earliest, start - MAX_LOCAL) : start]
+    first = max(earliest, start - MAX_LOCAL)
+    before = text[first:start]
     found = ATOM_END.search(before)
     atom = found[0] if found else ""
     lead = before[: len(before) - len(atom)]
@@ -195,19 +204,22 @@ def is_separate_atom(text: str, start: int, earliest: int) -> bool:
 
 def is_left_of_code(text: str, start: int) -> bool:
     """Whether the name of an escape, or the rest of a terminal's colour, may be at `start`."""
-    if text[start - 1] == "\\":
+    before = text[start - 1]
+    if before == "\\":
         return ESCAPE_NAME.match(text, start) is not None
-    if text[start - 1] == "[" and TERMINAL_COLOUR.match(text, start):
+    if before == "[" and TERMINAL_COLOUR.match(text, start):
         return text[start] != "m" or not closes(text, start, "]")
     return False
 
 
 def is_inside_word(text: str, start: int, earliest: int) -> bool:
     """Whether the sign in front of `start` may be part of a word, as in O’Brien and Jean–Luc."""
-    before = text[max(earliest, start - MAX_LOCAL) : start - 1]
-    if text[start - 1] not in TYPED_SIGNS or not before[-1:].isalnum():
+    sign = text[start - 1]
+    first = max(earliest, start - MAX_LOCAL)
+    before = text[first : start - 1]
+    if sign not in TYPED_SIGNS or not before[-1:].isalnum():
         return False
-    quotes = QUOTES.get(text[start - 1])
+    quotes = QUOTES.get(sign)
     if quotes:
         is_closed = closes(text, start, tuple(quotes))
         if is_closed or re.search(rf"(?<!\w)[{quotes}][^{quotes}]*\Z", before):
@@ -221,7 +233,8 @@ def is_inside_word(text: str, start: int, earliest: int) -> bool:
 
 def closes(text: str, start: int, sign: str | tuple[str, ...]) -> bool:
     """Whether the address that begins at `start` is followed by `sign`, the other one of a pair."""
-    domain = DOMAIN.match(text, text.find("@", start) + 1, start + 2 * MAX_LOCAL)
+    at = text.find("@", start)
+    domain = DOMAIN.match(text, at + 1, start + 2 * MAX_LOCAL)
     return domain is not None and text.startswith(sign, domain.end())
 
 
@@ -270,7 +283,8 @@ def ends_here(text: str, start: int, end: int) -> bool:
     if not after or after.isspace() or after in MAY_FOLLOW:
         return True
     if after == ".":  # ada@firm.co..uk
-        next_one = text[end : end + MAX_LOCAL].lstrip(".")[:1]
+        behind_dots = text[end : end + MAX_LOCAL].lstrip(".")
+        next_one = behind_dots[:1]
         return not (next_one.isalnum() or next_one in ("_", "-"))
     if after == "-":
         return not next_one or next_one in "->"
@@ -294,7 +308,8 @@ def mixes_scripts(address: str) -> bool:
     if address.isascii():
         return False
     last = address[-1]
-    if not last.isascii() and not OTHER_SCRIPT.match(last) and LATIN_LETTER.match(address[-2]):
+    is_accented = not last.isascii() and not OTHER_SCRIPT.match(last)
+    if is_accented and LATIN_LETTER.match(address[-2]):
         # Not a top-level domain; such letters are left of signs that were decoded wrongly.
         return True
     local, _, domain = address.rpartition("@")

@@ -68,7 +68,9 @@ def read_texts(values: Any, *, longest: int = LONGEST_TEXT) -> pa.StringArray:
     >>> read_texts([" ada@firm.com", None, "N/A", 5, ["ada@firm.com"]]).to_pylist()
     ['ada@firm.com', '', '', '5', '["ada@firm.com"]']
     """
-    return drop_missing_words(cut_long(strip_texts(as_text(values)), longest))
+    written = as_text(values)
+    stripped = cut_long(strip_texts(written), longest)
+    return drop_missing_words(stripped)
 
 
 def read_cells(
@@ -87,7 +89,8 @@ def read_cells(
     written = as_text(values)
     if instead is not None:
         written = pc.coalesce(instead, written)
-    stripped = drop_missing_words(cut_long(strip_texts(written), longest))
+    stripped = cut_long(strip_texts(written), longest)
+    stripped = drop_missing_words(stripped)
     text = written
     if stripped is not written:
         is_short = pc.less(pc.binary_length(written), longest)
@@ -169,11 +172,13 @@ def drop_missing_words(stripped: pa.StringArray) -> pa.StringArray:
     """The texts; those that stand for a missing value are empty."""
     is_short = pc.less_equal(pc.binary_length(stripped), LONGEST_MISSING)
     short = stripped.filter(is_short)
-    words = pc.utf8_trim(pc.utf8_lower(short), SIGNS_AROUND)
+    lowered = pc.utf8_lower(short)
+    words = pc.utf8_trim(lowered, SIGNS_AROUND)
     is_missing_word = pc.is_in(words, value_set=MISSING_TEXTS)
     if not is_missing_word.true_count:
         return stripped
-    kept = texts_where(pc.invert(is_missing_word), short).fill_null("")
+    is_kept = pc.invert(is_missing_word)
+    kept = texts_where(is_kept, short).fill_null("")
     return pc.replace_with_mask(stripped, is_short, kept)
 
 
@@ -195,7 +200,8 @@ def describe_no_address(texts: pa.StringArray, column: object) -> str | None:
     if column is None:
         return None
     for part in (texts.slice(0, LOOK), texts):
-        if pc.any(pc.match_substring(part, "@")).as_py():
+        has_at = pc.match_substring(part, "@")
+        if pc.any(has_at).as_py():
             return None
     if not is_filled(texts).true_count:
         return None
@@ -207,7 +213,8 @@ def to_string_array(array: pa.Array | pa.ChunkedArray) -> pa.StringArray:
     if array.nbytes > LARGEST_COLUMN // 2:
         whole = pc.utf8_trim_whitespace(array.cast(pa.large_string()))
         array = pc.utf8_slice_codeunits(whole, 0, LONGEST_TEXT)
-        octets = pc.sum(pc.binary_length(array)).as_py() or 0
+        lengths = pc.binary_length(array)
+        octets = pc.sum(lengths).as_py() or 0
         if octets > LARGEST_COLUMN:
             raise InputError(
                 "the column holds more than 2 GiB of text; "
@@ -296,8 +303,9 @@ def decode_octets(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArr
     texts = []
     for chunk in chunks_of(array):
         octets = chunk.cast(pa.large_binary())
-        buffers = octets.buffers()
-        text = pa.Array.from_buffers(pa.large_string(), len(octets), buffers, offset=octets.offset)
+        text = pa.Array.from_buffers(
+            pa.large_string(), len(octets), octets.buffers(), offset=octets.offset
+        )
         texts.append(text)
     decoded = pa.chunked_array(texts, pa.large_string())
     if pa.types.is_fixed_size_binary(array.type):
@@ -323,7 +331,8 @@ def is_octets(kind: pa.DataType) -> bool:
 
 def from_cells(cells: Iterable[Any]) -> pa.StringArray:
     """The texts of cells of any kind."""
-    return to_string_array(pa.array(map(cell_text, cells), pa.large_string()))
+    texts = pa.array(map(cell_text, cells), pa.large_string())
+    return to_string_array(texts)
 
 
 def cell_text(cell: Any) -> str:

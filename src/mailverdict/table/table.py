@@ -101,7 +101,8 @@ class Table:
         """What earlier calls noted about the column; a Polars frame has no place for notes."""
         if self.is_alone:
             return {}
-        notes: dict[str, Any] = notes_of(self.frame).get(str(self.column), {})
+        by_column = notes_of(self.frame)
+        notes: dict[str, Any] = by_column.get(str(self.column), {})
         return notes
 
     def attach(
@@ -130,7 +131,11 @@ class Table:
         index: pd.Index[Any] = pd.RangeIndex(len(self.frame))
         if isinstance(self.frame, pd.DataFrame | pd.Series):
             index = self.frame.index
-        arrays = map_columns(lambda column: to_pandas(table, column, index), columns, len(table))
+
+        def make(column: Column) -> Any:
+            return to_pandas(table, column, index)
+
+        arrays = map_columns(make, columns, len(table))
         results = dict(zip(names, arrays, strict=True))
         if self.is_alone:
             out = pd.DataFrame(results, index=index)
@@ -163,23 +168,29 @@ class Table:
         if self.library == "pandas" and len(replaced):
             position = self.labels().index(self.column)
             cells = out.iloc[:, position]
-            holds_any_text = isinstance(cells.dtype, pd.StringDtype) or cells.dtype == object
-            cells = cells.copy() if holds_any_text else cells.astype(object)
+            if isinstance(cells.dtype, pd.StringDtype) or cells.dtype == object:
+                cells = cells.copy()
+            else:
+                cells = cells.astype(object)
             cells.iloc[replaced] = list(texts)
             out.isetitem(position, cells.array)
         elif self.library == "arrow":
             column = out[self.column]
             if len(replaced) or is_list(decode(column).type):
-                out = put_column(out, self.column, with_texts_at(column, replaced, texts))
+                cells = with_texts_at(column, replaced, texts)
+                out = put_column(out, self.column, cells)
         elif self.library == "polars":
-            out = out.with_columns(replace_polars(out[self.column], replaced, texts))
+            cells = replace_polars(out[self.column], replaced, texts)
+            out = out.with_columns(cells)
         return Table(out, self.column)
 
     def drop(self, labels: Sequence[Any]) -> Table:
         """The data without some columns."""
         if self.library == "pandas":
-            return Table(self.frame.drop(columns=list(labels)), self.column)
-        return Table(self.frame.drop(list(labels)), self.column)
+            frame = self.frame.drop(columns=list(labels))
+        else:
+            frame = self.frame.drop(list(labels))
+        return Table(frame, self.column)
 
     def convert(self, table: pd.DataFrame) -> Any:
         """A table of counts as the caller's kind of frame.
@@ -238,7 +249,8 @@ def take_cells(column: pa.ChunkedArray, rows: pa.Int64Array) -> pa.ChunkedArray:
         if is_octets(kind):
             return column.cast(pa.large_binary()).take(rows).cast(kind)
         cells = column.to_pylist()  # also a nested type with such a type in it
-        return pa.chunked_array([pa.array([cells[row] for row in rows.to_pylist()], kind)])
+        taken = pa.array([cells[row] for row in rows.to_pylist()], kind)
+        return pa.chunked_array([taken])
 
 
 def polars_of(table: pa.Table) -> Any:
@@ -279,7 +291,8 @@ def with_texts_at(
     mask[replaced] = True
     cells = one_array(values).cast(kind)
     others = pa.array(texts, pa.string()).cast(kind)
-    return pa.chunked_array([pc.replace_with_mask(cells, pa.array(mask), others)])
+    cells = pc.replace_with_mask(cells, pa.array(mask), others)
+    return pa.chunked_array([cells])
 
 
 def add_columns(frame: pd.DataFrame, columns: Mapping[Any, Any]) -> pd.DataFrame:
@@ -362,7 +375,9 @@ def read_json(text: bytes | None) -> dict[str, Any]:
         value = json.loads(text or b"{}")
     except ValueError:
         return {}
-    return value if isinstance(value, dict) else {}
+    if not isinstance(value, dict):
+        return {}
+    return value
 
 
 def with_note(
@@ -371,8 +386,10 @@ def with_note(
     """A copy of `attrs` that notes the result columns; JSON-ready."""
     notes = read_notes(attrs)
     earlier = notes.get(str(column), {})
-    columns = dict.fromkeys([*earlier.get("columns", ()), *map(str, names)])
-    notes[str(column)] = {**earlier, **note, "columns": list(columns)}
+    columns = list(earlier.get("columns", ()))
+    columns += map(str, names)
+    distinct = list(dict.fromkeys(columns))
+    notes[str(column)] = {**earlier, **note, "columns": distinct}
     return {**attrs, ATTRS_KEY: notes}
 
 
@@ -393,8 +410,9 @@ def table_of(data: Any, column: Hashable | None, *, is_verified: bool = False) -
     """
     data = read_stream(data)
     if isinstance(data, pa.RecordBatchReader):
-        # Its rows come once.
-        check_column(str(require_column(column, data.schema.names)), data.schema.names)
+        names = data.schema.names  # checked before the rows are read, which come once
+        label = require_column(column, names)
+        check_column(str(label), names)
         data = data.read_all()
     if isinstance(data, pd.DataFrame | pa.Table) or is_polars(data, "DataFrame"):
         label = require_column(column, labels_of(data))
@@ -553,7 +571,8 @@ def problem_of(data: Any) -> str | None:
         return f"{what}, which has no order; give sorted(data)"
     is_octets_or_mapping = isinstance(data, bytes | bytearray | memoryview | Mapping)
     is_iterable = hasattr(data, "__iter__") and not is_octets_or_mapping
-    has_fields = getattr(getattr(data, "dtype", None), "names", None) is not None
+    dtype = getattr(data, "dtype", None)
+    has_fields = getattr(dtype, "names", None) is not None
     is_wide = has_fields or getattr(data, "ndim", 1) != 1 or getattr(data, "nlevels", 1) > 1
     is_table = hasattr(data, "columns") or hasattr(data, "to_table")
     if is_iterable and not is_wide and not is_table:

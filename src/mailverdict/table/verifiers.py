@@ -64,9 +64,8 @@ class VerifierLayout:
         """The known words of each field of `WORDS`."""
         known: dict[str, set[str]] = {name: set() for name in WORDS}
         for conditions, _ in self.rows:
-            for name in known.keys() & conditions.keys():
-                words = conditions[name]
-                if not isinstance(words, bool):
+            for name, words in conditions.items():
+                if name in known and not isinstance(words, bool):
                     known[name].update(words)
         return {name: frozenset(words) for name, words in known.items()}
 
@@ -90,7 +89,8 @@ def verifier_layouts() -> tuple[VerifierLayout, ...]:
             rows=tuple(map(read_row, table["rows"])),
         )
         layouts.append(layout)
-    return (*layouts, general_layout())
+    layouts.append(general_layout())
+    return tuple(layouts)
 
 
 def read_row(row: Mapping[str, str | bool]) -> tuple[dict[str, Condition], str]:
@@ -150,11 +150,12 @@ def general_rows(
 ) -> Iterator[tuple[Mapping[str, Condition], str]]:
     """The rows for words that mean the same at all verifiers."""
     for verdict, reasons in REFINED_BY.items():
+        status = words[verdict]
         for reason in reasons:
             if reason in words:
-                yield {"status": words[verdict], "reason": words[reason]}, str(reason)
+                yield {"status": status, "reason": words[reason]}, str(reason)
         alone = Reason.INCONCLUSIVE if verdict is Verdict.UNKNOWN else verdict
-        yield {"status": words[verdict]}, str(alone)
+        yield {"status": status}, str(alone)
     for meaning, alike in words.items():
         yield {"status": alike}, meaning
 

@@ -6,6 +6,17 @@ A question that the cache (answers.py) cannot answer becomes a `LookUp`, shared 
 the answer. It asks the `LoopClient` (retry.py), whose sockets are in sockets.py; congestion.py
 decides when a query is sent, and wire.py reads the answer. NXDOMAIN, NODATA and *no answer* are
 three different outcomes: a time-out, SERVFAIL or REFUSED is about a server, not about the domain.
+
+What is asked about a domain, and the evidence:
+
+    answer to MX       further questions          evidence
+    10 mx.firm.com.                               MX
+    0 .                                           NULL_MX
+    NODATA             A: an address              IMPLICIT_MX
+    NODATA             A, AAAA; MX, A: none       NODATA
+    NXDOMAIN           A: NXDOMAIN                NXDOMAIN
+    NXDOMAIN           A: anything else           UNDETERMINED, as one answer is wrong
+    no answer                                     UNDETERMINED
 """
 
 from __future__ import annotations
@@ -85,7 +96,8 @@ class Resolver:
         cache_size: int = CACHE_SIZE,
         find_servers: Callable[[], tuple[Server, ...]] = system_servers,
     ) -> None:
-        self._settings, self._find_servers = settings, find_servers
+        self._settings = settings
+        self._find_servers = find_servers
         self._randomness = randomness or random.SystemRandom()
         self._client = DnsClient(settings, self._randomness, find_servers)
         self._make_cache = partial(AnswerCache, cache_seconds, size=cache_size, clock=clock)
@@ -107,7 +119,8 @@ class Resolver:
         if answer.outcome is AnswerOutcome.NODATA:
             return await self.observe_implicit(name)
         if answer.outcome is AnswerOutcome.NXDOMAIN:
-            return self.missing_evidence(name, await self._query(name, "A"))
+            second = await self._query(name, "A")
+            return self.missing_evidence(name, second)
         return mx_evidence(name, answer)
 
     async def observe_domains(
@@ -132,20 +145,22 @@ class Resolver:
                             left[domain] = position
                             continue
                         yield position, evidence
-                        for each in repeated.get(position, ()):
-                            yield each, evidence
+                        for later in repeated.get(position, ()):
+                            yield later, evidence
             for name in left:
                 self._forget_failures(name)
             asked = left
 
     def _forget_failures(self, domain: str) -> None:
         """Let the next question about a domain be asked, if the last one had no result."""
+
+        def is_failure(answer: DnsAnswer) -> bool:
+            return answer.outcome is AnswerOutcome.UNDETERMINED
+
         with contextlib.suppress(InvalidNameError):
             name = normal_name(domain)
             for rdtype in ("MX", *ADDRESS_TYPES):
-                self._cache.discard(
-                    (name, rdtype), lambda answer: answer.outcome is AnswerOutcome.UNDETERMINED
-                )
+                self._cache.discard((name, rdtype), is_failure)
 
     async def addresses(self, host: str) -> DnsAnswer:
         """Look up the A and AAAA records of a host, both at once; the message says what failed."""
@@ -157,7 +172,8 @@ class Resolver:
 
         ValueError if it is not an address.
         """
-        return await self.query(ipaddress.ip_address(address).reverse_pointer, "PTR")
+        name = ipaddress.ip_address(address).reverse_pointer
+        return await self.query(name, "PTR")
 
     async def query(self, name: str, rdtype: RecordType) -> DnsAnswer:
         """Ask one question, or take its answer from the cache.
@@ -175,18 +191,18 @@ class Resolver:
 
         It is asked whatever the cache has, and the answer is not cached.
         """
-        return await self._client.of_running_loop().answer(make_question(name, rdtype))
+        client = self._client.of_running_loop()
+        return await client.answer(make_question(name, rdtype))
 
     async def query_tcp(self, name: str, rdtype: RecordType) -> DnsAnswer:
         """Ask the first server over TCP, which shows whether only UDP fails. Not cached."""
         given = self._settings.resolver
         server = self._find_servers()[0] if given is None else Server(*parse_resolver(given))
         question = make_question(name, rdtype)
+        identifier = self._randomness.getrandbits(16)
         try:
             async with asyncio.timeout(self._settings.dns_timeout):
-                packet = await ask_tcp(
-                    server, question, self._randomness.getrandbits(16), edns=True
-                )
+                packet = await ask_tcp(server, question, identifier, edns=True)
         except (TimeoutError, OSError) as exc:
             return DnsAnswer(AnswerOutcome.UNDETERMINED, message=str(exc) or "no answer")
         return parse_answer(packet, question)
@@ -209,10 +225,11 @@ class Resolver:
 
         The effort is the usual one by default.
         """
-        if (answer := self.cached(name, rdtype)) is not None:
+        answer = self.cached(name, rdtype)
+        if answer is not None:
             return answer
         answered: asyncio.Future[DnsAnswer] = asyncio.get_running_loop().create_future()
-        waiter = set_answer, answered
+        waiter = (set_answer, answered)
         look_up = self.look_up(name, rdtype, effort, waiter)
         try:
             return await answered
@@ -250,9 +267,8 @@ class Resolver:
         if self.contradicted is not None and answer.outcome is not AnswerOutcome.UNDETERMINED:
             self.contradicted[name] = None
         seen = answer.message or "the name exists"
-        return DomainEvidence(
-            name, DnsOutcome.UNDETERMINED, message=f"MX look-up: NXDOMAIN; A look-up: {seen}"
-        )
+        message = f"MX look-up: NXDOMAIN; A look-up: {seen}"
+        return DomainEvidence(name, DnsOutcome.UNDETERMINED, message=message)
 
     async def observe_implicit(self, name: str, effort: Effort | None = None) -> DomainEvidence:
         """Look for the address of a domain without MX records: its implicit MX."""
@@ -260,10 +276,10 @@ class Resolver:
         is_confirmed = self.cached(name, ADDRESS_TYPES[-1]) is not None
         failures: list[str] = []
         denial = NO_MAIL[DnsOutcome.NODATA]
+        allowed = self._settings.allow_networks
         for rdtype in ADDRESS_TYPES:
             answer = await self._query(name, rdtype, effort)
             if answer.outcome is AnswerOutcome.DATA:
-                allowed = self._settings.allow_networks
                 if any(may_be_host(address, allowed) for address in answer.texts):
                     return DomainEvidence(name, DnsOutcome.IMPLICIT_MX, (MailExchange(0, name),))
                 failures.append(
@@ -276,8 +292,10 @@ class Resolver:
         if failures:
             self._forget_answers(name, ADDRESS_TYPES[-1])
             return DomainEvidence(name, DnsOutcome.UNDETERMINED, message="; ".join(failures))
-        if not is_confirmed and (change := await self._ask_again(name, effort)):
-            return DomainEvidence(name, DnsOutcome.UNDETERMINED, message=change)
+        if not is_confirmed:
+            change = await self._ask_again(name, effort)
+            if change:
+                return DomainEvidence(name, DnsOutcome.UNDETERMINED, message=change)
         return DomainEvidence(name, DnsOutcome.NODATA, message=denial)
 
     async def _ask_again(self, name: str, effort: Effort | None) -> str:
@@ -292,16 +310,13 @@ class Resolver:
         if exchange.outcome in DENIALS and address.outcome in DENIALS:
             return ""
         self._forget_answers(name, "MX", *ADDRESS_TYPES)
-        found = [
-            kind
-            for kind, answer in (("MX", exchange), ("A", address))
-            if answer.outcome is AnswerOutcome.DATA
-        ]
-        if found and self.contradicted is not None:
-            self.contradicted[name] = None
-        if found:
-            return f"{found[0]} look-up: no records, but some when asked again"
-        return "; ".join(describe_failure("MX", exchange) + describe_failure("A", address))
+        for rdtype, answer in (("MX", exchange), ("A", address)):
+            if answer.outcome is AnswerOutcome.DATA:
+                if self.contradicted is not None:
+                    self.contradicted[name] = None
+                return f"{rdtype} look-up: no records, but some when asked again"
+        failures = describe_failure("MX", exchange) + describe_failure("A", address)
+        return "; ".join(failures)
 
     def _forget_answers(self, name: str, *rdtypes: RecordType) -> None:
         for rdtype in rdtypes:
@@ -331,7 +346,8 @@ class LookUp:
         self._ask(self.name)
 
     def _ask(self, name: str) -> None:
-        self.query = self.client.ask(make_question(name, self.rdtype), self.effort, self._on_answer)
+        question = make_question(name, self.rdtype)
+        self.query = self.client.ask(question, self.effort, self._on_answer)
 
     def _on_answer(self, answer: DnsAnswer) -> None:
         """Cache the answer and call the waiters.
@@ -347,20 +363,22 @@ class LookUp:
             answer = DnsAnswer(AnswerOutcome.UNDETERMINED, message="an endless chain of aliases")
         elif self.aliases:
             answer = answer._replace(ttl=min(self.ttl, answer.ttl))
-        key = self.name, self.rdtype
+        key = (self.name, self.rdtype)
         del self.client.in_progress[key]
         self.cache.store(key, answer)
-        waiters, self.waiters = self.waiters, []
+        waiters = self.waiters
+        self.waiters = []
         for call, argument in waiters:
             call(argument, answer)
 
     def remove(self, waiter: Waiter) -> None:
         """Do not call a waiter any more; the question ends with its last one."""
-        if waiter in self.waiters:
-            self.waiters.remove(waiter)
-            if not self.waiters and self.query is not None:
-                del self.client.in_progress[self.name, self.rdtype]
-                self.client.cancel(self.query)
+        if waiter not in self.waiters:
+            return
+        self.waiters.remove(waiter)
+        if not self.waiters and self.query is not None:
+            del self.client.in_progress[self.name, self.rdtype]
+            self.client.cancel(self.query)
 
 
 class DomainStream:
@@ -373,7 +391,9 @@ class DomainStream:
     def __init__(
         self, resolver: Resolver, domains: Iterable[str], effort: Effort, limit: int
     ) -> None:
-        self._resolver, self._effort, self._limit = resolver, effort, limit
+        self._resolver = resolver
+        self._effort = effort
+        self._limit = limit
         self._pending = iter(domains)
         self._look_ups: dict[str, LookUp] = {}  # by domain
         self._tasks: dict[str, asyncio.Task[DomainEvidence]] = {}
@@ -386,11 +406,15 @@ class DomainStream:
         try:
             self._start()
             while self._found or self._look_ups or self._tasks:
-                await (asyncio.sleep(0) if self._found else self._changed.wait())
+                if self._found:
+                    await asyncio.sleep(0)
+                else:
+                    await self._changed.wait()
                 self._changed.clear()
                 if self._error is not None:
                     raise self._error
-                found, self._found = self._found, []
+                found = self._found
+                self._found = []
                 yield found
                 self._start()
         finally:
@@ -398,8 +422,10 @@ class DomainStream:
 
     def _start(self) -> None:
         """Start as many look-ups as are allowed."""
-        for _ in range(self._limit - len(self._look_ups) - len(self._tasks)):
-            if len(self._look_ups) + len(self._tasks) + len(self._found) >= 2 * self._limit:
+        free = self._limit - len(self._look_ups) - len(self._tasks)
+        for _ in range(free):
+            under_way = len(self._look_ups) + len(self._tasks)
+            if under_way + len(self._found) >= 2 * self._limit:
                 return
             domain = next(self._pending, None)
             if domain is None:
@@ -411,17 +437,20 @@ class DomainStream:
                 continue
             answer = self._resolver.cached(name, "MX")
             if answer is None:
-                self._look_ups[domain] = self._resolver.look_up(
-                    name, "MX", self._effort, (self._on_answer, domain)
-                )
+                self._look_up(domain, name, "MX")
             else:
                 self._observe(domain, name, answer)
+
+    def _look_up(self, domain: str, name: str, rdtype: RecordType) -> None:
+        waiter = (self._on_answer, domain)
+        self._look_ups[domain] = self._resolver.look_up(name, rdtype, self._effort, waiter)
 
     def _on_answer(self, domain: str, answer: DnsAnswer) -> None:
         try:
             look_up = self._look_ups.pop(domain)
             if look_up.rdtype == "A":
-                self._found.append((domain, self._resolver.missing_evidence(look_up.name, answer)))
+                evidence = self._resolver.missing_evidence(look_up.name, answer)
+                self._found.append((domain, evidence))
             else:
                 self._observe(domain, look_up.name, answer)
             self._start()
@@ -431,18 +460,17 @@ class DomainStream:
 
     def _observe(self, domain: str, name: str, answer: DnsAnswer) -> None:
         if answer.outcome is AnswerOutcome.NODATA:
-            task = asyncio.get_running_loop().create_task(
-                self._resolver.observe_implicit(name, self._effort)
-            )
+            observation = self._resolver.observe_implicit(name, self._effort)
+            task = asyncio.get_running_loop().create_task(observation)
             self._tasks[domain] = task
             task.add_done_callback(partial(self._on_task_end, domain))
         elif answer.outcome is AnswerOutcome.NXDOMAIN:
-            if (second := self._resolver.cached(name, "A")) is not None:
-                self._found.append((domain, self._resolver.missing_evidence(name, second)))
-                return
-            self._look_ups[domain] = self._resolver.look_up(
-                name, "A", self._effort, (self._on_answer, domain)
-            )
+            second = self._resolver.cached(name, "A")
+            if second is None:
+                self._look_up(domain, name, "A")
+            else:
+                evidence = self._resolver.missing_evidence(name, second)
+                self._found.append((domain, evidence))
         else:
             self._found.append((domain, mx_evidence(name, answer)))
 
@@ -484,16 +512,15 @@ def mx_evidence(name: str, answer: DnsAnswer) -> DomainEvidence:
     NXDOMAIN must be confirmed before.
     """
     if answer.outcome is AnswerOutcome.UNDETERMINED:
-        return DomainEvidence(
-            name, DnsOutcome.UNDETERMINED, message=f"MX look-up: {answer.message}"
-        )
+        message = f"MX look-up: {answer.message}"
+        return DomainEvidence(name, DnsOutcome.UNDETERMINED, message=message)
     if answer.outcome is AnswerOutcome.NXDOMAIN:
         return DomainEvidence(name, DnsOutcome.NXDOMAIN, message=NO_MAIL[DnsOutcome.NXDOMAIN])
     # A null MX must be the only one (RFC 7505 section 3); beside real exchanges it is a mistake and
     # ignored.
-    named = [each for each in answer.exchanges if each.host]
-    addresses = [each.host for each in named if is_address(each.host)]
-    hosts = [each for each in named if may_be_host_name(each.host)]
+    named = [exchange for exchange in answer.exchanges if exchange.host]
+    addresses = [exchange.host for exchange in named if is_address(exchange.host)]
+    hosts = [exchange for exchange in named if may_be_host_name(exchange.host)]
     if hosts:
         return DomainEvidence(name, DnsOutcome.MX, tuple(hosts))
     if addresses:
@@ -531,11 +558,9 @@ OUTCOME_PRECEDENCE = (
 
 def describe_failure(rdtype: RecordType, answer: DnsAnswer) -> list[str]:
     """The message of an answer without a result, as a list of at most one."""
-    return (
-        [f"{rdtype} look-up: {answer.message}"]
-        if answer.outcome is AnswerOutcome.UNDETERMINED
-        else []
-    )
+    if answer.outcome is not AnswerOutcome.UNDETERMINED:
+        return []
+    return [f"{rdtype} look-up: {answer.message}"]
 
 
 def group_positions(domains: Iterable[str]) -> tuple[dict[str, int], dict[int, list[int]]]:
@@ -543,7 +568,8 @@ def group_positions(domains: Iterable[str]) -> tuple[dict[str, int], dict[int, l
     first: dict[str, int] = {}
     repeated: dict[int, list[int]] = {}
     for position, domain in enumerate(domains):
-        earlier = first.setdefault(domain.lower().removesuffix("."), position)
+        name = domain.lower().removesuffix(".")
+        earlier = first.setdefault(name, position)
         if earlier != position:
             repeated.setdefault(earlier, []).append(position)
     return first, repeated

@@ -1,7 +1,13 @@
 """Which addresses reach the same mailbox: rules of large providers, applied to a column.
 
 `mailboxes.toml` holds the rules, each with its source and date. Without a rule only the case of the
-local part is ignored: a plus sign is an ordinary character at many servers.
+local part is ignored: a plus sign is an ordinary character at many servers. What `find_mailboxes`
+makes of addresses:
+
+    A.da+x@GoogleMail.com     ada@gmail.com
+    x@ada.fastmail.com        ada@fastmail.com
+    Ada+x@firm.com            ada+x@firm.com
+    ada                       (null)
 """
 
 from __future__ import annotations
@@ -34,9 +40,8 @@ class MailboxRule:
     domains: tuple[str, ...]  # in lower case
     seen: datetime.date  # when the source was read
     source: str
-    one_mailbox: bool = (
-        False  # the domains are names of the same mailboxes; the first stands for all
-    )
+    # The domains are names of the same mailboxes; the first stands for all.
+    one_mailbox: bool = False
     separators: str = ""  # the local part ends before the first of these
     ignored: str = ""  # characters of the local part without a meaning
     same: str = ""  # characters that stand for one another; the first stands for all
@@ -45,15 +50,16 @@ class MailboxRule:
     def name_locals(self, texts: pa.StringArray) -> pa.StringArray:
         """The part of each lower-case local part that names the mailbox; never empty."""
         if self.separators:
-            characters = re.escape(self.separators)
-            texts = pc.replace_substring_regex(
-                texts, rf"^([^{characters}]+)[{characters}].*$", r"\1"
-            )
+            separators = re.escape(self.separators)
+            pattern = rf"^([^{separators}]+)[{separators}].*$"
+            texts = pc.replace_substring_regex(texts, pattern, r"\1")
         if self.ignored:
-            kept = pc.replace_substring_regex(texts, f"[{re.escape(self.ignored)}]", "")
+            ignored = f"[{re.escape(self.ignored)}]"
+            kept = pc.replace_substring_regex(texts, ignored, "")
             texts = pc.if_else(pc.equal(kept, ""), texts, kept)
         if self.same:
-            texts = pc.replace_substring_regex(texts, f"[{re.escape(self.same[1:])}]", self.same[0])
+            others = f"[{re.escape(self.same[1:])}]"
+            texts = pc.replace_substring_regex(texts, others, self.same[0])
         return texts
 
 
@@ -64,26 +70,28 @@ def load_mailbox_rules() -> Mapping[str, MailboxRule]:
     >>> load_mailbox_rules()["googlemail.com"].name
     'Gmail'
     """
-    return parse_mailbox_rules(
-        files("mailverdict.data").joinpath(TABLE).read_text(encoding="utf-8")
-    )
+    return parse_mailbox_rules(read_table())
+
+
+def read_table() -> str:
+    return files("mailverdict.data").joinpath(TABLE).read_text(encoding="utf-8")
 
 
 def parse_mailbox_rules(text: str) -> dict[str, MailboxRule]:
     """Parse a table of rules: TOML with one ``[[provider]]`` per row; a domain has one rule."""
     try:
-        rows = [
-            MailboxRule(**{**row, "domains": tuple(row["domains"])})
-            for row in tomllib.loads(text)["provider"]
-        ]
+        providers = []
+        for row in tomllib.loads(text)["provider"]:
+            row["domains"] = tuple(row["domains"])
+            providers.append(MailboxRule(**row))
     except (tomllib.TOMLDecodeError, TypeError, KeyError) as exc:
         raise SettingsError(f"{TABLE} cannot be read: {exc}") from exc
     rules: dict[str, MailboxRule] = {}
-    for row in rows:
-        for domain in row.domains:
+    for rule in providers:
+        for domain in rule.domains:
             if domain in rules:
                 raise SettingsError(f"{TABLE}: {domain} occurs twice")
-            rules[domain] = row
+            rules[domain] = rule
     return rules
 
 
@@ -94,14 +102,15 @@ def mailbox_domain(domain: str) -> str:
     ('gmail.com', 'example.org')
     """
     rule = load_mailbox_rules().get(domain)
-    return rule.domains[0] if rule is not None and rule.one_mailbox else domain
+    if rule is None or not rule.one_mailbox:
+        return domain
+    return rule.domains[0]
 
 
 @cache
 def domains_of_odd_dots() -> frozenset[str]:
     """The domains of carriers where an odd dot of a local part counts (table `odd_dots`)."""
-    text = files("mailverdict.data").joinpath(TABLE).read_text(encoding="utf-8")
-    rows = tomllib.loads(text)["odd_dots"]
+    rows = tomllib.loads(read_table())["odd_dots"]
     return frozenset(domain for row in rows for domain in row["domains"])
 
 
@@ -152,22 +161,26 @@ def find_mailboxes(addresses: pa.StringArray) -> Mailboxes:
     """
     seen = observe_column(addresses.fill_null(""), lenient=True)
     code = seen["domain"].indices
-    distinct = seen["domain"].dictionary
-    found = [find_rule(domain) for domain in distinct.to_pylist()]
+    written = seen["domain"].dictionary
+    rules: list[MailboxRule | None] = []
+    domains: list[str] = []
+    named: list[str | None] = []
+    for text in written.to_pylist():
+        rule, domain, name = find_rule(text)
+        rules.append(rule)
+        domains.append(domain)
+        named.append(name)
+
     local = pc.utf8_lower(seen["local"])
-    rules = {rule.name: rule for rule, _, _ in found if rule is not None}
-    for rule in rules.values():
-        mask = rows_of_domains([each is rule for each, _, _ in found], code)
-        local = pc.replace_with_mask(local, mask, rule.name_locals(local.filter(mask)))
-    named = pa.array([name for _, _, name in found], pa.string())
-    local = pc.coalesce(named.take(code), local)
-    domains = pa.array([domain for _, domain, _ in found], pa.string())
+    by_name = {rule.name: rule for rule in rules if rule is not None}
+    for rule in by_name.values():
+        has_rule = pa.array([other is rule for other in rules], pa.bool_())
+        mask = has_rule.take(code).fill_null(False)
+        names = rule.name_locals(local.filter(mask))
+        local = pc.replace_with_mask(local, mask, names)
+    local = pc.coalesce(pa.array(named, pa.string()).take(code), local)
+    domain_of_row = pa.array(domains, pa.string()).take(code)
     return Mailboxes(
-        names=pc.binary_join_element_wise(local, domains.take(code), "@"),
-        domains=distinct.take(code),
+        names=pc.binary_join_element_wise(local, domain_of_row, "@"),
+        domains=written.take(code),
     )
-
-
-def rows_of_domains(is_concerned: list[bool], code: pa.Int32Array) -> pa.BooleanArray:
-    """The rows with one of the domains that are marked."""
-    return pa.array(is_concerned, pa.bool_()).take(code).fill_null(False)

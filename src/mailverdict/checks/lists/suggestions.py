@@ -4,13 +4,16 @@ In this order: the table of known typing errors; no suggestion for a provider or
 known to be real; then the rules, against about a hundred large providers:
 
 * the ending (all after the first label) is right, the first label has 5 letters or more and is one
-edit away, and its
-  first letter is right, a neighbour on the keyboard or of the same sound; of 7 letters or more, it
-  may also be lost, or stand behind another one;
+  edit away, and its first letter is right, a neighbour on the keyboard or of the same sound; of 7
+  letters or more, it may also be lost, or stand behind another one;
 * the top-level domain is one edit away from the right one and does not exist (``con``, ``come``
-...), and the first
-  label is right or as above;
+  ...), and the first label is right or as above;
 * the dot is in the wrong place.
+
+    gmial.com     gmail.com     two neighbours exchanged
+    gmail.con     gmail.com     ``con`` does not exist
+    gmailc.om     gmail.com     the dot
+    ymail.com     none          it is real
 
 One candidate, or no suggestion. Edits are those of optimal string alignment: a letter too many, too
 few or wrong, or two neighbours exchanged. All labels one edit away from a provider's are generated
@@ -76,12 +79,17 @@ class SuggestionIndex:
         moved = self.undotted.get(domain.replace(".", ""))
         if not (labels or moved) or domain in self.known:
             return None
-        found = {self.ends[each, end] for each in labels if (each, end) in self.ends}
+        providers = set()
+        for right_label in labels:
+            if (right_label, end) in self.ends:
+                providers.add(self.ends[right_label, end])
         if domain in self.exact:
-            found.add(self.exact[domain])
+            providers.add(self.exact[domain])
         if moved and domain.count(".") <= moved.count("."):
-            found.add(moved)
-        return found.pop() if len(found) == 1 else None
+            providers.add(moved)
+        if len(providers) != 1:
+            return None
+        return providers.pop()
 
 
 def suggest_domain(ascii_domain: str) -> str | None:
@@ -104,29 +112,32 @@ def suggest_domains(domains: Sequence[str]) -> list[str | None]:
     ['hotmail.com', None]
     """
     index = packaged_index()
-    typos, near, undotted = index.typos, index.near, index.undotted
-    found: list[str | None] = [None] * len(domains)
-    for at, domain in enumerate(domains):  # hardly any domain is in one of the tables
+    typos = index.typos
+    near = index.near
+    undotted = index.undotted
+    suggestions: list[str | None] = [None] * len(domains)
+    for position, domain in enumerate(domains):  # hardly any domain is in one of the tables
         if (
             domain in typos
             or domain.partition(".")[0] in near
             or domain.replace(".", "") in undotted
         ):
-            found[at] = index.suggest(domain)
-    return found
+            suggestions[position] = index.suggest(domain)
+    return suggestions
 
 
 @lru_cache(maxsize=1)
 def packaged_index() -> SuggestionIndex:
     """Build the index of the packaged lists, once."""
-    entries = {
-        name: read_entries(each)
-        for name, each in find_lists(("typo_domains", *KNOWN_LISTS)).items()
-    }
+    lists = find_lists(("typo_domains", *KNOWN_LISTS))
+    entries = {name: read_entries(file) for name, file in lists.items()}
+    known: list[str] = []
+    for name in KNOWN_LISTS:
+        known += entries[name]
     return build_index(
         targets=entries["suggestion_targets"],
         typos=dict(parse_pairs(entries["typo_domains"])),
-        known=(domain for name in KNOWN_LISTS for domain in entries[name]),
+        known=known,
     )
 
 
@@ -142,26 +153,28 @@ def build_index(
 ) -> SuggestionIndex:
     """Generate the tables for the providers in `targets`."""
     providers = tuple(targets)
+    first_labels = {provider.partition(".")[0] for provider in providers}
     near: defaultdict[str, list[str]] = defaultdict(list)
-    for label in sorted({target.partition(".")[0] for target in providers}):
+    for label in sorted(first_labels):
         for variant in variants_of(label):
             near[variant].append(label)
+    exact: dict[str, str] = {}
+    undotted: dict[str, str] = {}
+    for provider in providers:
+        if provider in LARGEST_PROVIDERS:
+            name = provider.removesuffix("com")
+            for ending in OWNED_ENDINGS:
+                exact[name + ending] = provider
+        letters = provider.replace(".", "")
+        if len(letters) >= MIN_MOVED:
+            undotted[letters] = provider
     return SuggestionIndex(
         typos=dict(typos),
         known=frozenset((*providers, *known)),
         near={variant: tuple(labels) for variant, labels in near.items()},
         ends=unique_ends(providers),
-        exact={
-            target[:-3] + ending: target
-            for target in providers
-            if target in LARGEST_PROVIDERS
-            for ending in OWNED_ENDINGS
-        },
-        undotted={
-            bare: target
-            for target in providers
-            if len(bare := target.replace(".", "")) >= MIN_MOVED
-        },
+        exact=exact,
+        undotted=undotted,
     )
 
 
@@ -171,13 +184,15 @@ def unique_ends(targets: Iterable[str]) -> dict[tuple[str, str], str]:
     for target in targets:
         for end in ends_of(target):
             meant[end].add(target)
-    return {end: each.pop() for end, each in meant.items() if len(each) == 1}
+    return {end: providers.pop() for end, providers in meant.items() if len(providers) == 1}
 
 
 def ends_of(target: str) -> Iterator[tuple[str, str]]:
     """Yield a provider's label with its ending and with each wrong form of that ending."""
     label, _, end = target.partition(".")
-    yield from ((label, each) for each in (end, *wrong_endings(end)))
+    yield label, end
+    for wrong in wrong_endings(end):
+        yield label, wrong
 
 
 def wrong_endings(end: str) -> frozenset[str]:
@@ -191,8 +206,10 @@ def wrong_endings(end: str) -> frozenset[str]:
     front, dot, last = end.rpartition(".")
     if last not in LAST_LABELS:
         return frozenset()
-    wrong = {*edits_of(last), *FURTHER_ENDINGS.get(last, ())} - top_levels() - {""}
-    return frozenset(front + dot + each for each in wrong)
+    errors = {*edits_of(last), *FURTHER_ENDINGS.get(last, ())}
+    errors -= top_levels()
+    errors.discard("")
+    return frozenset(front + dot + error for error in errors)
 
 
 def variants_of(label: str) -> set[str]:
@@ -202,26 +219,33 @@ def variants_of(label: str) -> set[str]:
     """
     if len(label) < MIN_LABEL:
         return {label}
-    firsts = first_letters(label)
-    near = {each for each in edits_of(label) if each[0] in firsts}
+    plausible = first_letters(label)
+    variants = {edit for edit in edits_of(label) if edit[0] in plausible}
+    variants.add(label)
     if len(label) >= MIN_ANCHORED:
-        near |= {label[1:], *(letter + label for letter in LETTERS)}
-    return {label} | near
+        variants.add(label[1:])
+        variants.update(letter + label for letter in LETTERS)
+    return variants
 
 
 def first_letters(label: str) -> str:
     """The first letters that a label and its typing errors may have."""
-    return label[0] + neighbours_of(label[0]) + SAME_SOUND.get(label[0], "")
+    first = label[0]
+    return first + neighbours_of(first) + SAME_SOUND.get(first, "")
 
 
 def edits_of(label: str) -> Iterator[str]:
     """Yield all texts one edit of optimal string alignment away."""
-    for at in range(len(label) + 1):
-        head, tail = label[:at], label[at:]
-        yield from (head + letter + tail for letter in LETTERS)
-        if tail:
-            yield head + tail[1:]
-            yield from (head + letter + tail[1:] for letter in LETTERS)
+    for position in range(len(label) + 1):
+        head = label[:position]
+        tail = label[position:]
+        for letter in LETTERS:
+            yield head + letter + tail
+        if not tail:
+            continue
+        yield head + tail[1:]
+        for letter in LETTERS:
+            yield head + letter + tail[1:]
         if len(tail) > 1:
             yield head + tail[1] + tail[0] + tail[2:]
 
@@ -232,11 +256,13 @@ def neighbours_of(letter: str) -> str:
     >>> neighbours_of("h")
     'gjyubn'
     """
-    row = next((at for at, keys in enumerate(KEYBOARD) if letter in keys), None)
-    if row is None:
-        return ""
-    column = KEYBOARD[row].index(letter)
-    touched = ((row + down, column + right) for down, right in NEIGHBOUR_OFFSETS)
-    return "".join(
-        KEYBOARD[r][c] for r, c in touched if 0 <= r < len(KEYBOARD) and 0 <= c < len(KEYBOARD[r])
-    )
+    neighbours = ""
+    for row, keys in enumerate(KEYBOARD):
+        if letter not in keys:
+            continue
+        for down, right in NEIGHBOUR_OFFSETS:
+            other_row = row + down
+            key = keys.index(letter) + right
+            if 0 <= other_row < len(KEYBOARD) and 0 <= key < len(KEYBOARD[other_row]):
+                neighbours += KEYBOARD[other_row][key]
+    return neighbours

@@ -1,4 +1,14 @@
-"""SMTP replies as values, and their parser (RFC 5321 section 4.2, RFC 2034)."""
+"""SMTP replies as values, and their parser (RFC 5321 section 4.2, RFC 2034).
+
+`ReplyParser.feed` takes the bytes of a server in any pieces, and gives each reply once its last
+line is there:
+
+    250-mx.example.org                Reply(250, None, "mx.example.org PIPELINING", lines of both)
+    250 PIPELINING
+    550 5.1.1 User unknown            Reply(550, "5.1.1", "User unknown", ...)
+    550 sorry, no mailbox (#5.1.1)    Reply(550, "5.1.1", "sorry, no mailbox (#5.1.1)", ...)
+    HTTP/1.1 400 Bad Request          none: the stream is not SMTP, as `fault` says
+"""
 
 from __future__ import annotations
 
@@ -49,7 +59,8 @@ class Reply:
 
     def __str__(self) -> str:
         """The reply on one line."""
-        return " ".join(part for part in (str(self.code), self.enhanced_code, self.text) if part)
+        parts = (str(self.code), self.enhanced_code, self.text)
+        return " ".join(filter(None, parts))
 
 
 def find_enhanced_code(code: int, text: str) -> str | None:
@@ -63,7 +74,12 @@ def find_enhanced_code(code: int, text: str) -> str | None:
     True
     """
     match = AT_START.match(text) or SECOND_TOKEN.match(text) or IN_BRACKETS.search(text)
-    return match[1] if match and match[1][0] == str(code)[0] else None
+    if match is None:
+        return None
+    enhanced_code = match[1]
+    if enhanced_code[0] != str(code)[0]:
+        return None
+    return enhanced_code
 
 
 class ReplyParser:
@@ -108,15 +124,14 @@ class ReplyParser:
 
     def parse_line(self, line: bytes) -> Reply | None:
         """Add one line; return the reply if it is complete."""
-        if (
-            not self.lines
-            and len(line) <= CACHED_LINE
-            and (reply := single_line_reply(line, self.find_encoding))
-        ):
-            self.heard_smtp = True
-            return reply
+        if not self.lines and len(line) <= CACHED_LINE:
+            reply = single_line_reply(line, self.find_encoding)
+            if reply is not None:
+                self.heard_smtp = True
+                return reply
         match = LINE.fullmatch(line)
-        if error := self.find_error(line, match):
+        error = self.find_error(line, match)
+        if error:
             self.fail(error)
             return None
         assert match
@@ -124,7 +139,9 @@ class ReplyParser:
         self.code = match[1]
         self.lines.append(match[3] or b"")
         self.size += len(line)
-        return self.finish() if match[2] != b"-" else None
+        if match[2] == b"-":
+            return None
+        return self.finish()
 
     def find_error(self, line: bytes, match: re.Match[bytes] | None) -> str:
         """Why `line` cannot continue this reply; empty if it can."""
@@ -140,13 +157,16 @@ class ReplyParser:
 
     def finish(self) -> Reply:
         """Make the reply from the lines collected so far."""
-        reply = make_reply(int(self.code), decode_lines(self.lines, self.find_encoding))
-        self.lines, self.size = [], 0
-        return reply
+        lines = decode_lines(self.lines, self.find_encoding)
+        self.lines = []
+        self.size = 0
+        return make_reply(int(self.code), lines)
 
     def fail(self, fault: str) -> None:
         """Stop parsing."""
-        self.fault, self.buffer, self.lines = fault, b"", []
+        self.fault = fault
+        self.buffer = b""
+        self.lines = []
 
 
 @lru_cache(maxsize=4096)
@@ -155,20 +175,25 @@ def single_line_reply(line: bytes, find_encoding: EncodingFinder | None) -> Repl
     match = LINE.fullmatch(line)
     if match is None or match[2] == b"-":
         return None
-    return make_reply(int(match[1]), decode_lines([match[3] or b""], find_encoding))
+    lines = decode_lines([match[3] or b""], find_encoding)
+    return make_reply(int(match[1]), lines)
 
 
 def make_reply(code: int, lines: list[str]) -> Reply:
     """Join the lines and separate the enhanced status code."""
-    enhanced = next((found for line in lines if (found := find_enhanced_code(code, line))), None)
-    words = " ".join(" ".join(without_enhanced(line, enhanced) for line in lines).split())
-    return Reply(code, enhanced, words, tuple(lines))
-
-
-def without_enhanced(line: str, enhanced: str | None) -> str:
-    """Remove the enhanced code from the start of a line, where it is repeated on every line."""
-    match = AT_START.match(line)
-    return line[match.end() :] if match and match[1] == enhanced else line
+    enhanced_code = None
+    for line in lines:
+        enhanced_code = find_enhanced_code(code, line)
+        if enhanced_code is not None:
+            break
+    words: list[str] = []
+    for line in lines:
+        text = line
+        match = AT_START.match(line)
+        if match and match[1] == enhanced_code:  # it is repeated on every line
+            text = line[match.end() :]
+        words += text.split()
+    return Reply(code, enhanced_code, " ".join(words), tuple(lines))
 
 
 def decode_lines(lines: list[bytes], find_encoding: EncodingFinder | None) -> list[str]:
@@ -177,14 +202,15 @@ def decode_lines(lines: list[bytes], find_encoding: EncodingFinder | None) -> li
     Control characters become blanks.
     """
     texts = [decode_utf8(line) for line in lines]
-    if None in texts:
-        others = b" ".join(line for line, text in zip(lines, texts, strict=True) if text is None)
-        encoding = find_encoding(others) if find_encoding else "latin-1"
-        texts = [
-            line.decode(encoding, "replace") if text is None else text
-            for line, text in zip(lines, texts, strict=True)
-        ]
-    return [text.translate(CONTROLS).strip() for text in texts if text is not None]
+    others = [line for line, text in zip(lines, texts, strict=True) if text is None]
+    encoding = "latin-1"
+    if others and find_encoding is not None:
+        encoding = find_encoding(b" ".join(others))
+    decoded = []
+    for line, valid in zip(lines, texts, strict=True):
+        text = line.decode(encoding, "replace") if valid is None else valid
+        decoded.append(text.translate(CONTROLS).strip())
+    return decoded
 
 
 def decode_utf8(line: bytes) -> str | None:

@@ -26,7 +26,7 @@ from email_validator.rfc_constants import CASE_INSENSITIVE_MAILBOX_NAMES
 
 from ...model.arrow import map_slices, one_array, replace_where, texts_where, to_bools
 from .address import describe_refusal, normalize_domain, normalize_local
-from .faults import MAX_OCTETS, SYNTAX_FAULTS, TOO_LONG, SyntaxFault, describe_character
+from .faults import MAX_OCTETS, SYNTAX_FAULTS, TOO_LONG, describe_character
 from .lenient import accept_leniently
 
 ATEXT = r"[A-Za-z0-9_!#$%&'*+\-/=?^`{|}~]"  # RFC 5322 section 3.2.3
@@ -59,25 +59,32 @@ def observe_column(
     >>> seen["local"].to_pylist(), seen["domain"].to_pylist(), seen["domain"].dictionary.to_pylist()
     (['Ada', None, 'ben'], ['web.de', None, 'web.de'], ['web.de'])
     """
-    halves = pa.Table.from_batches(map_slices(split_texts, texts, threads))
-    halves = halves.unify_dictionaries()
+    slices = map_slices(split_texts, texts, threads)
+    halves = pa.Table.from_batches(slices).unify_dictionaries()
     local = one_array(halves["local"])
     written = one_array(halves["written"])
-
     domains = check_domains(written.dictionary)
-    code = domains["code"].take(written.indices)
-    size = pc.add(pc.binary_length(local), domains["longest"].take(written.indices))
-    is_short = pc.less(size, MAX_OCTETS)  # there is the @, too; null where one side is refused
-    well_formed = pc.and_(code.is_valid(), is_short.fill_null(False))
+    row_of_domain = written.indices
 
-    as_written = domains["as_written"].take(written.indices)
-    as_written = pc.and_(as_written, one_array(halves["as_written"]))
-    as_written = pc.and_(well_formed, as_written.fill_null(False))
-    code = pc.if_else(well_formed, code, pa.nulls(len(texts), pa.int32()))
+    code = domains["code"].take(row_of_domain)
+    longest = domains["longest"].take(row_of_domain)
+    size = pc.add(pc.binary_length(local), longest)
+    is_short = pc.less(size, MAX_OCTETS)  # there is the @, too; null where one side is refused
+    is_short = is_short.fill_null(False)
+    well_formed = pc.and_(code.is_valid(), is_short)
+
+    domain_as_written = domains["as_written"].take(row_of_domain)
+    local_as_written = one_array(halves["as_written"])
+    as_written = pc.and_(domain_as_written, local_as_written)
+    as_written = as_written.fill_null(False)
+    as_written = pc.and_(well_formed, as_written)
+
+    # Only the domains of accepted rows are kept: others are not looked up.
+    refused = pa.nulls(len(texts), pa.int32())
+    code = pc.if_else(well_formed, code, refused)
     used = pc.unique(code).drop_null()
     place = np.zeros(len(domains), np.int32)
     place[used] = np.arange(len(used))
-    # Among the domains of accepted rows alone: others are not looked up.
     code = pa.array(place).take(code)
     names = domains["name"].take(used)
     displays = domains["display"].take(used)
@@ -114,27 +121,37 @@ def accept_odd_forms(seen: pa.RecordBatch) -> pa.RecordBatch:
     ([True, True, False], ['docomo.ne.jp', 'my_host.firm.com', None])
     """
     refused = pc.invert(seen["well_formed"])
-    may_be_odd = pc.and_(refused, pc.match_substring_regex(seen["text"], MAY_BE_ODD_FORM))
-    if not may_be_odd.true_count:
+    looks_odd = pc.match_substring_regex(seen["text"], MAY_BE_ODD_FORM)
+    candidates = pc.and_(refused, looks_odd)
+    if not candidates.true_count:
         return seen
-    found = [accept_leniently(text) for text in seen["text"].filter(may_be_odd).to_pylist()]
-    is_odd = pa.array([form is not None for form in found])
-    forms = [form for form in found if form is not None]
-    mask = replace_where(may_be_odd, may_be_odd, is_odd)
-    domain = pa.array([form.ascii_domain for form in forms], pa.string())
-    display = pa.array([form.text.rpartition("@")[2] for form in forms], pa.string())
-    codes = pa.array(range(len(forms)), pa.int32())
+    is_accepted: list[bool] = []
+    local_parts: list[str] = []
+    domains: list[str] = []
+    displays: list[str] = []
+    for text in seen["text"].filter(candidates).to_pylist():
+        form = accept_leniently(text)
+        is_accepted.append(form is not None)
+        if form is not None:
+            local_parts.append(form.local)
+            domains.append(form.ascii_domain)
+            displays.append(form.text.rpartition("@")[2])
+    size = len(domains)
+    if not size:
+        return seen
+    mask = replace_where(candidates, candidates, pa.array(is_accepted))
+    codes = pa.array(range(size), pa.int32())
     accepted = pa.record_batch(
         {
             "text": seen["text"].filter(mask),
-            "well_formed": pa.array([True] * len(forms), pa.bool_()),
-            "local": pa.array([form.local for form in forms], pa.string()),
-            "domain": pa.DictionaryArray.from_arrays(codes, domain),
-            "display": pa.DictionaryArray.from_arrays(codes, display),
-            "as_written": pa.array([False] * len(forms), pa.bool_()),
+            "well_formed": pa.repeat(True, size),
+            "local": pa.array(local_parts, pa.string()),
+            "domain": pa.DictionaryArray.from_arrays(codes, pa.array(domains, pa.string())),
+            "display": pa.DictionaryArray.from_arrays(codes, pa.array(displays, pa.string())),
+            "as_written": pa.repeat(False, size),
         }
     )
-    return update_rows(seen, mask, accepted) if forms else seen
+    return update_rows(seen, mask, accepted)
 
 
 def update_rows(
@@ -142,10 +159,11 @@ def update_rows(
 ) -> pa.RecordBatch:
     """The check with the rows of `mask` taken from another one, which has these rows only."""
     both = pa.Table.from_batches([seen, other]).unify_dictionaries().combine_chunks()
-    at = np.arange(len(seen), dtype=np.int32)
-    at[to_bools(mask)] = np.arange(len(seen), len(both))
-    (rows,) = pc.take(both, pa.array(at), boundscheck=False).combine_chunks().to_batches()
-    return rows
+    positions = np.arange(len(seen), dtype=np.int32)
+    positions[to_bools(mask)] = np.arange(len(seen), len(both))
+    rows = pc.take(both, pa.array(positions), boundscheck=False)
+    (batch,) = rows.combine_chunks().to_batches()
+    return batch
 
 
 # --- both sides -----------------------------------------------------------------------------------
@@ -157,8 +175,10 @@ def split_texts(texts: pa.StringArray) -> pa.RecordBatch:
     The normal form is null if the local part is refused.
     """
     lengths = pc.binary_length(texts)
-    if (pc.max(lengths).as_py() or 0) > MAX_OCTETS:  # so that huge texts cost nothing later
-        texts = pc.if_else(pc.less_equal(lengths, MAX_OCTETS), texts, "")
+    longest = pc.max(lengths).as_py() or 0
+    if longest > MAX_OCTETS:  # so that huge texts cost nothing later
+        is_short = pc.less_equal(lengths, MAX_OCTETS)
+        texts = pc.if_else(is_short, texts, "")
     local, written = split_at_sign(texts)
     normal = normalize_locals(local)
     return pa.record_batch(
@@ -179,8 +199,10 @@ def split_at_sign(texts: pa.StringArray) -> tuple[pa.StringArray, pa.StringArray
     """
     halves = pc.split_pattern(texts, "@", max_splits=1)
     has_at = pc.equal(pc.list_value_length(halves), 2)
-    first = halves.values.take(halves.offsets.slice(0, len(texts)))
-    last = halves.values.take(pc.subtract(halves.offsets.slice(1), 1))
+    starts = halves.offsets.slice(0, len(texts))
+    ends = halves.offsets.slice(1)
+    first = halves.values.take(starts)
+    last = halves.values.take(pc.subtract(ends, 1))
     return texts_where(has_at, first), texts_where(has_at, last)
 
 
@@ -198,11 +220,13 @@ def normalize_locals(local: pa.StringArray) -> pa.StringArray:
     others = local.filter(is_other)
     lowered = lowered.filter(is_other)
     is_name = pc.is_in(lowered, value_set=LOWER_CASE_NAMES)
-    forms = texts_where(is_dot_atom.filter(is_other), pc.if_else(is_name, lowered, others))
+    forms = pc.if_else(is_name, lowered, others)
+    forms = texts_where(is_dot_atom.filter(is_other), forms)
     is_foreign = pc.invert(pc.string_is_ascii(others)).fill_null(False)
     if is_foreign.true_count:
-        normal = [normalize_local(text) for text in others.filter(is_foreign).to_pylist()]
-        forms = replace_where(forms, is_foreign, pa.array(normal, pa.string()))
+        foreign = others.filter(is_foreign).to_pylist()
+        normal = pa.array(map(normalize_local, foreign), pa.string())
+        forms = replace_where(forms, is_foreign, normal)
     return replace_where(local, is_other, forms)
 
 
@@ -215,24 +239,35 @@ def check_domains(written: pa.StringArray) -> pa.RecordBatch:
     lowered = pc.ascii_lower(written)
     # Each A-label has two hyphens (RFC 5891 section 4.2.3.1).
     has_a_label = pc.match_substring(lowered, "--")
-    is_idna = pc.or_(has_a_label, pc.invert(pc.string_is_ascii(lowered)))
-    is_plain = pc.and_not(pc.match_substring_regex(lowered, HOST_NAME), is_idna)
-    is_plain = pc.and_not(is_plain, pc.match_substring_regex(lowered, SPECIAL_USE))
-    is_plain = pc.and_not(is_plain, pc.match_substring_regex(lowered, LONG_LABEL))
-    name = display = texts_where(is_plain, lowered)
+    is_foreign = pc.invert(pc.string_is_ascii(lowered))
+    is_idna = pc.or_(has_a_label, is_foreign)
+    is_host_name = pc.match_substring_regex(lowered, HOST_NAME)
+    is_special = pc.match_substring_regex(lowered, SPECIAL_USE)
+    has_long_label = pc.match_substring_regex(lowered, LONG_LABEL)
+    is_plain = pc.and_not(is_host_name, is_idna)
+    is_plain = pc.and_not(is_plain, is_special)
+    is_plain = pc.and_not(is_plain, has_long_label)
+    name = texts_where(is_plain, lowered)
+    display = name
     if is_idna.true_count:
-        found = [normalize_domain(domain) for domain in written.filter(is_idna).to_pylist()]
-        names = pa.array([domain and domain.ascii for domain in found], pa.string())
-        displays = pa.array([domain and domain.display for domain in found], pa.string())
-        name = replace_where(name, is_idna, names)
-        display = replace_where(display, is_idna, displays)
+        texts = written.filter(is_idna).to_pylist()
+        names: list[str | None] = [None] * len(texts)
+        displays: list[str | None] = [None] * len(texts)
+        for position, text in enumerate(texts):
+            domain = normalize_domain(text)
+            if domain is not None:
+                names[position] = domain.ascii
+                displays[position] = domain.display
+        name = replace_where(name, is_idna, pa.array(names, pa.string()))
+        display = replace_where(display, is_idna, pa.array(displays, pa.string()))
+    longest = pc.max_element_wise(pc.binary_length(name), pc.binary_length(display))
     return pa.record_batch(
         {
             "name": name,
             "display": display,
             "as_written": pc.equal(display, written),
             "code": pc.index_in(name, value_set=name, skip_nulls=True),
-            "longest": pc.max_element_wise(pc.binary_length(name), pc.binary_length(display)),
+            "longest": longest,
         }
     )
 
@@ -254,9 +289,10 @@ def fault_messages(seen: pa.RecordBatch) -> pa.DictionaryArray:
     refused = pc.invert(seen["well_formed"])
     messages: dict[str, int] = {}  # and their codes
     codes = describe_refusals(seen["text"].filter(refused), messages)
-    sentences = pa.array(list(messages), pa.string())
     nothing = pa.nulls(len(seen), pa.int32())
-    return pa.DictionaryArray.from_arrays(replace_where(nothing, refused, codes), sentences)
+    codes = replace_where(nothing, refused, codes)
+    sentences = pa.array(list(messages), pa.string())
+    return pa.DictionaryArray.from_arrays(codes, sentences)
 
 
 def describe_refusals(texts: pa.StringArray, messages: dict[str, int]) -> pa.Int32Array:
@@ -276,10 +312,11 @@ def describe_refusals(texts: pa.StringArray, messages: dict[str, int]) -> pa.Int
         others = np.flatnonzero(~is_long & ~is_ascii)
         for fault in ASCII_FAULTS:
             candidates = texts.take(pa.array(left))
-            pattern = as_re2(fault)
+            pattern = "(?s)" + fault.pattern.replace(r"\Z", r"\z")  # as RE2 reads it
             has_fault = pc.match_substring_regex(candidates, pattern)
-            concerned = left[to_bools(has_fault)]
-            left = left[~to_bools(has_fault)]
+            is_concerned = to_bools(has_fault)
+            concerned = left[is_concerned]
+            left = left[~is_concerned]
             if "{" not in fault.sentence:
                 codes[concerned] = code_of(fault.sentence)
                 continue
@@ -293,8 +330,3 @@ def describe_refusals(texts: pa.StringArray, messages: dict[str, int]) -> pa.Int
     described = texts.take(pa.array(rows)).to_pylist()
     codes[rows] = [code_of(describe_refusal(text)) for text in described]
     return pa.array(codes)
-
-
-def as_re2(fault: SyntaxFault) -> str:
-    """Write the pattern as RE2 reads it."""
-    return "(?s)" + fault.pattern.replace(r"\Z", r"\z")

@@ -1,12 +1,14 @@
 """SMTP commands as bytes, the extensions that the reply to EHLO announces, and windows of commands.
 
-Pure.
-
-A window is the commands that a session sends before it reads a reply, in order; it knows whether
+All functions are pure. A window is the commands that a session sends before it reads a reply, in order; it knows whether
 the replies belong to them:
 
-    MAIL FROM:<> | RCPT TO:<a@x.example> | RCPT TO:<b@x.example> | RSET | MAIL FROM:<> | RCPT
-    TO:<probe@x.example>
+    MAIL FROM:<>
+    RCPT TO:<a@x.example>
+    RCPT TO:<b@x.example>
+    RSET
+    MAIL FROM:<>
+    RCPT TO:<probe@x.example>
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ ASCII_PATH = re.compile(
     r"(?:[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]+|\"(?:[ !#-\[\]-~]|\\[ -~])*\")@[A-Za-z0-9._:\[\]-]+"
 )
 NON_ASCII_PATH = re.compile(r"(?:[^\s<>@\"]+|\"[^\"\\]*\")@[^\s<>@\"]+")
+# Categories of Unicode: controls, format characters, surrogates, unassigned, line separators.
+UNSENDABLE = frozenset({"Cc", "Cf", "Cs", "Cn", "Zl", "Zp"})
 
 
 @lru_cache(maxsize=1024)  # each recipient is checked when it is drawn, and when its command is made
@@ -48,12 +52,10 @@ def is_sendable(address: str) -> bool:
     local, _, _ = address.rpartition("@")
     if len(encoded(address)) > MAX_PATH or len(encoded(local)) > MAX_LOCAL:
         return False
-    return NON_ASCII_PATH.fullmatch(address) is not None and not any(is_control(c) for c in address)
-
-
-def is_control(character: str) -> bool:
-    """Controls, format characters, surrogates, line separators, unassigned."""
-    return unicodedata.category(character) in {"Cc", "Cf", "Cs", "Cn", "Zl", "Zp"}
+    if not NON_ASCII_PATH.fullmatch(address):
+        return False
+    categories = set(map(unicodedata.category, address))
+    return categories.isdisjoint(UNSENDABLE)
 
 
 def encoded(text: str) -> bytes:
@@ -77,7 +79,10 @@ def mail(sender: str, *, smtputf8: bool = False) -> bytes:
     >>> mail("")
     b'MAIL FROM:<>\r\n'
     """
-    return b"MAIL FROM:<" + sender.encode("ascii") + (b"> SMTPUTF8\r\n" if smtputf8 else b">\r\n")
+    path = b"<" + sender.encode("ascii") + b">"
+    if smtputf8:
+        return b"MAIL FROM:" + path + b" SMTPUTF8\r\n"
+    return b"MAIL FROM:" + path + b"\r\n"
 
 
 def rcpt(address: str) -> bytes:
@@ -104,8 +109,13 @@ def parse_extensions(reply: Reply) -> dict[str, str]:
     >>> parse_extensions(Reply(250, None, "", ("mx.example.org", "SIZE 1000", "PIPELINING")))
     {'SIZE': '1000', 'PIPELINING': ''}
     """
-    matches = (KEYWORD.fullmatch(line.strip()) for line in reply.lines[1:])
-    return {match[1].upper(): match[2] or "" for match in matches if match}
+    extensions = {}
+    for line in reply.lines[1:]:
+        match = KEYWORD.fullmatch(line.strip())
+        if match:
+            keyword = match[1].upper()
+            extensions[keyword] = match[2] or ""
+    return extensions
 
 
 def parse_limits(parameters: str) -> dict[str, int]:
@@ -175,16 +185,19 @@ def plan_window(
     >>> ask = [Recipient("a@x.example"), Recipient("zq7k@x.example", is_probe=True)]
     >>> how = {"mail_from": "", "per_transaction": 50, "one_domain": False, "utf8": set()}
     >>> how["begins_with_rset"] = False
-    >>> [each.verb for each in plan_window(ask, **how)]
+    >>> [command.verb for command in plan_window(ask, **how)]
     ['MAIL', 'RCPT', 'RSET', 'MAIL', 'RCPT']
     """
     continued: list[Recipient] = []
     if transaction is not None and not one_domain:
-        plain = [r for r in recipients if not r.is_probe and r not in utf8 and r.address.isascii()]
-        continued = plain[: max(0, per_transaction - transaction.asked)]
+        room = max(0, per_transaction - transaction.asked)
+        for recipient in recipients:
+            is_plain = recipient not in utf8 and recipient.address.isascii()
+            if is_plain and not recipient.is_probe and len(continued) < room:
+                continued.append(recipient)
     commands = rcpt_commands(continued, transaction or OpenTransaction())
-    done = set(continued)
-    rest = [r for r in recipients if r not in done]
+    asked = set(continued)
+    rest = [recipient for recipient in recipients if recipient not in asked]
     for group, needs_utf8 in transactions(rest, per_transaction, utf8, one_domain=one_domain):
         if commands or begins_with_rset:
             commands.append(WindowCommand("RSET", RSET))
@@ -195,11 +208,13 @@ def plan_window(
 
 def rcpt_commands(group: Sequence[Recipient], before: OpenTransaction) -> list[WindowCommand]:
     """The RCPT commands of a transaction that may have had others before."""
-    companions, domains = (
-        len(group) + before.asked,
-        len(before.domains.union(map(domain_of, group))),
-    )
-    return [WindowCommand("RCPT", rcpt(r.address), r, companions, domains) for r in group]
+    companions = len(group) + before.asked
+    domains = before.domains.union(map(domain_of, group))
+    commands = []
+    for recipient in group:
+        data = rcpt(recipient.address)
+        commands.append(WindowCommand("RCPT", data, recipient, companions, len(domains)))
+    return commands
 
 
 def transactions(
@@ -216,9 +231,9 @@ def transactions(
             probes.append(recipient)
             continue
         needs_utf8 = recipient in utf8 or not recipient.address.isascii()
-        groups.setdefault((needs_utf8, domain_of(recipient) if one_domain else ""), []).append(
-            recipient
-        )
+        domain = domain_of(recipient) if one_domain else ""
+        group = groups.setdefault((needs_utf8, domain), [])
+        group.append(recipient)
     for (needs_utf8, _), group in groups.items():
         for start in range(0, len(group), size):
             yield group[start : start + size], needs_utf8
@@ -233,16 +248,24 @@ def transaction_after(
 
     None if it takes no more, as those of probes and SMTPUTF8.
     """
-    last = max((index for index, each in enumerate(commands) if each.verb == "MAIL"), default=-1)
-    asked = [each.recipient for each in commands[last + 1 :] if each.recipient]
-    if last >= 0:
-        is_plain = not commands[last].data.endswith(b"SMTPUTF8\r\n") and not any(
-            r.is_probe for r in asked
-        )
-        before = OpenTransaction() if is_plain else None
-    if before is None:
+    last_mail = None
+    asked: list[Recipient] = []
+    for command in commands:
+        if command.verb == "MAIL":
+            last_mail = command
+            asked = []
+        elif command.recipient is not None:
+            asked.append(command.recipient)
+    transaction = before
+    if last_mail is not None:
+        needs_utf8 = last_mail.data.endswith(b"SMTPUTF8\r\n")
+        if needs_utf8 or any(recipient.is_probe for recipient in asked):
+            return None
+        transaction = OpenTransaction()
+    if transaction is None:
         return None
-    return OpenTransaction(before.asked + len(asked), before.domains.union(map(domain_of, asked)))
+    domains = transaction.domains.union(map(domain_of, asked))
+    return OpenTransaction(transaction.asked + len(asked), domains)
 
 
 def is_misplaced(commands: Sequence[WindowCommand], replies: Sequence[Reply]) -> bool:
@@ -253,15 +276,15 @@ def is_misplaced(commands: Sequence[WindowCommand], replies: Sequence[Reply]) ->
     A server that loses a reply under pipelining shifts all later ones, and a shifted 550 would be a
     wrong `mailbox_not_found`. There may be fewer replies than commands.
     """
-    for each, reply in zip(commands, replies, strict=False):
+    recipients = [command.recipient for command in commands if command.recipient is not None]
+    for command, reply in zip(commands, replies, strict=False):
         if reply.code == CLOSED:
             return True
-        if reply.is_positive or each.recipient is None or "@" not in reply.text:
+        if reply.is_positive or command.recipient is None or "@" not in reply.text:
             continue
         text = reply.text.lower()
-        if each.recipient.address.lower() not in text and any(
-            other.recipient is not None and other.recipient.address.lower() in text
-            for other in commands
-        ):
+        if command.recipient.address.lower() in text:
+            continue
+        if any(other.address.lower() in text for other in recipients):
             return True
     return False
