@@ -169,6 +169,8 @@ def starts_here(text: str, start: int, earliest: int) -> bool:
     if before in MAY_PRECEDE:
         if is_inside_word(text, start, earliest):
             return False
+        if "://" not in text:
+            return True
         first = max(earliest, start - LONGEST_LINK)
         tokens = text[first:start].split()
         return not tokens or not is_in_link(tokens[-1])
@@ -298,6 +300,8 @@ def ends_here(text: str, start: int, end: int) -> bool:
 def is_whole(address: str) -> bool:
     """Whether no word touches the end of an address, or its beginning in another script."""
     top_level = address.rpartition(".")[2]
+    if address.isascii() and top_level.isalpha() and top_level.islower():
+        return True  # as nearly all are
     if not TOP_LEVEL.fullmatch(top_level) or NEXT_WORD.search(top_level):
         return False
     return not mixes_scripts(address)

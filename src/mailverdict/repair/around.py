@@ -166,13 +166,13 @@ def changes_of(text: str, places: Sequence[Place]) -> Iterator[str]:
 
 def name_change(around: str) -> str:
     """Name the repair that removed this text around an address."""
-    words = WORD.findall(around)
     if has_remark(around):
         return "remark"
     if FORMULA_OR_LINK.search(around):
         return "link"
     if WRAPPING.search(around):
         return "unwrapped"
+    words = WORD.findall(around)
     if words and all(is_label(word.strip(".-")) for word in words):
         return "label"
     if all(word.rstrip(".").isdigit() for word in words):

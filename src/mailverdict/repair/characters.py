@@ -104,7 +104,7 @@ def decode_list(text: str) -> str:
     if not text.startswith(("[", "(", "{")):
         return text
     found = LIST_OF_ONE.fullmatch(text)
-    return found["text"].strip() if found else text
+    return remove_invisible(found["text"]) if found else text
 
 
 def decode_html(text: str) -> str:
@@ -112,14 +112,17 @@ def decode_html(text: str) -> str:
 
     The address of a mailto link stays.
     """
+    decoded = text
     if "&" in text and ";" in text:
         for _ in range(2):  # exports escape what was escaped before
-            text = ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
-    if "<" in text:
-        text = MARKED_AT.sub("@", text)
-        text = TAG.sub(replace_tag, text)
-        text = CUT_TAG.sub(replace_tag, text)
-    return remove_invisible(text)
+            decoded = ENTITY.sub(lambda entity: html.unescape(entity[0]), decoded)
+    if "<" in decoded:
+        if ">@" in decoded:
+            decoded = MARKED_AT.sub("@", decoded)
+        decoded = TAG.sub(replace_tag, decoded)
+        if decoded.rfind("<") > decoded.rfind(">"):
+            decoded = CUT_TAG.sub(replace_tag, decoded)
+    return text if decoded == text else remove_invisible(decoded)
 
 
 def replace_tag(tag: re.Match[str]) -> str:
@@ -163,7 +166,9 @@ def decode_percent(text: str) -> str:
 
 
 def decode_escapes(text: str) -> str:
-    return HEX_ESCAPE.sub(replace_octet, text) if "\\" in text else text
+    if not HEX_ESCAPE.search(text):
+        return text
+    return remove_invisible(HEX_ESCAPE.sub(replace_octet, text))
 
 
 def decode_quoted_printable(text: str) -> str:
