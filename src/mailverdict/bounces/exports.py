@@ -354,7 +354,9 @@ def conclude_row(meaning: str, status: str | None, diagnostic: str | None) -> Ju
 def check_hard(judged: Judgement, code: str | None, text: str) -> Judgement:
     """The outcome where the service says hard: soft or blocked if the reply says that of it."""
     status = code or find_status(text) or ""
-    is_transient = status.startswith("4") or (code is None and text.lstrip().startswith("4"))
+    is_transient = status.startswith("4")
+    if code is None:
+        is_transient = is_transient or text.lstrip().startswith("4")
     is_elsewhere = judged.reason is Reason.INCONCLUSIVE and NOT_THE_MAILBOX.match(status)
     if is_transient or is_elsewhere or judged.reason in CERTAIN:
         return Judgement(Outcome.SOFT, judged.reason)

@@ -95,8 +95,9 @@ def general_name(name: str, field: str) -> str | None:
 
 def general_description(layout: ExportLayout) -> str:
     """The names by which the general reading reads, for people."""
+    kinds = {"address": "addresses", CELLS: "words and replies", "at": "times"}
     shown = []
-    for field, kind in (("address", "addresses"), (CELLS, "words and replies"), ("at", "times")):
+    for field, kind in kinds.items():
         if field in layout.columns:
             shown.append(f"{kind} were taken from {listed(layout.columns[field])}")
     return ", ".join(shown)

@@ -217,4 +217,8 @@ def read_value(parameters: str, value: str) -> str:
         guessed = "utf-8" if is_utf8(octets) else "cp1252"
         encoding = guessed if charset is None else charset[1]
         value = octets.decode(encoding, "replace")
-    return ESCAPED.sub(lambda escape: "\n" if escape[1] in "nN" else escape[1], value).strip()
+    return ESCAPED.sub(unescape, value).strip()
+
+
+def unescape(escape: re.Match[str]) -> str:
+    return "\n" if escape[1] in "nN" else escape[1]

@@ -73,6 +73,7 @@ from .table_file import (
     open_temporary,
 )
 
+Part = list[pa.Array]  # the cells of some columns, and last the rows as they are in the file
 BLOCK = 1 << 20  # bytes split at once
 PIECE_SIZE = LONGEST_LINE  # bytes of the rows of a piece: bounds memory
 ONE_COLUMN = (0.0, 0.0, 0)  # the score of a delimiter that is not in the first row
@@ -325,8 +326,10 @@ def read_head(
     path: Path, name: str, encoding: Encoding, delimiter: str, given: ReadOptions
 ) -> Head:
     """Find the first row: after blank lines, a line such as ``sep=;``, and a title."""
+    # Octets that are read, and of how many rows more are enough.
+    sizes = ((SAMPLE, FEW_ROWS), (BLOCK, 1), (2 * LONGEST_LINE, 0))
     with path.open("rb") as file:
-        for size, enough in ((SAMPLE, FEW_ROWS), (max(SAMPLE, BLOCK), 1), (2 * LONGEST_LINE, 0)):
+        for size, enough in sizes:
             file.seek(len(encoding.bom))
             data = file.read(size)
             is_last = len(data) < size
@@ -396,7 +399,8 @@ class DelimitedFile(TableFile):
     ) -> None:
         columns = read_names(head, name, encoding.name)
         fields = [pa.field(column, pa.string(), metadata=CELL_MARK) for column in columns]
-        super().__init__(path, name, pa.schema(fields), format_of(encoding, head, columns))
+        file_format = format_of(encoding, head, columns)
+        super().__init__(path, name, pa.schema(fields), file_format)
         self.has_header = head.has_header
         self.given = given
         self.delimiter = delimiter_octet(head.delimiter)
@@ -411,7 +415,7 @@ class DelimitedFile(TableFile):
     ) -> Iterator[pa.Table]:
         """Yield the rows; empty cells are empty text, so that nothing is reinterpreted."""
         used = self.positions(only)
-        parts: list[list[pa.Array]] = []
+        parts: list[Part] = []
         size = 0
         for part in self.parts(used):
             if parts and size + part[-1].nbytes > PIECE_SIZE:
@@ -435,7 +439,7 @@ class DelimitedFile(TableFile):
         for _ in self.parts([]):
             pass
 
-    def parts(self, used: Sequence[int]) -> Iterator[list[pa.Array]]:
+    def parts(self, used: Sequence[int]) -> Iterator[Part]:
         """Yield the cells of the used columns, and last the rows as they are in the file."""
         self.ragged_lines = []
         self.added_cells = 0
@@ -491,16 +495,15 @@ class DelimitedFile(TableFile):
             "not closed; correct the quotes, or shorten the text"
         )
 
-    def aligned_parts(self, rows: Rows, line: int, used: Sequence[int]) -> Iterator[list[pa.Array]]:
+    def aligned_parts(self, rows: Rows, line: int, used: Sequence[int]) -> Iterator[Part]:
         """Give each row as many cells as there are columns.
 
         Rows that become far larger come in several parts.
         """
         columns = len(self.columns)
         self.added_cells += sum(columns - len(row) for row in rows.cells if len(row) < columns)
-        check_added(
-            f"{self.name}, lines from {line} on", self.added_cells, self.path.stat().st_size
-        )
+        where = f"{self.name}, lines from {line} on"
+        check_added(where, self.added_cells, self.path.stat().st_size)
         most = max(1, PIECE_SIZE // columns)
         for start in range(0, len(rows.cells), most):
             cells = rows.cells[start : start + most]
@@ -533,9 +536,7 @@ class DelimitedFile(TableFile):
             )
         self.ragged_lines.append(line)
 
-    def to_table(
-        self, parts: Sequence[Sequence[pa.Array]], used: Sequence[int], *, with_lines: bool
-    ) -> pa.Table:
+    def to_table(self, parts: Sequence[Part], used: Sequence[int], *, with_lines: bool) -> pa.Table:
         *columns, lines = map(pa.concat_arrays, zip(*parts, strict=True))
         encoding = str(self.format.text_encoding)
         texts = {}

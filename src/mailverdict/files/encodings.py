@@ -101,7 +101,8 @@ def guess_utf16(sample: bytes) -> Encoding | None:
 def is_utf32(sample: bytes) -> bool:
     """Whether a file is UTF-32 without its mark: two octets of each four are zero, one is not."""
     characters = len(sample) // 4
-    first, second, third, fourth = (sample[at::4].count(0) for at in range(4))
+    zeros = [sample[at::4].count(0) for at in range(4)]
+    first, second, third, fourth = zeros
     is_little = 2 * first < characters and min(third, fourth) > 0.95 * characters
     is_big = 2 * fourth < characters and min(first, second) > 0.95 * characters
     return is_little or is_big
@@ -155,7 +156,8 @@ def copy_as_utf8(
                 f"{name}: nothing in it is readable as {encoding.name}; give another --encoding"
             )
     bom = encoding.bom.decode(encoding.name).encode()
-    return replace(encoding, name="utf-8", original=encoding.name, bom=bom), Path(copy.name)
+    copied = replace(encoding, name="utf-8", original=encoding.name, bom=bom)
+    return copied, Path(copy.name)
 
 
 def swap(text: str, delimiter: str) -> str:
@@ -272,7 +274,8 @@ def guess_other(sample: bytes, octet: bytes, delimiter: str) -> Encoding:
     pages = [match.encoding for match in from_bytes(plain, cp_isolation=likely)]
     if not pages:
         pages = ["cp1251" if decodes(sample, "cp1251") else "cp1252"]
-    if decodes(sample, "cp1252") and sample.decode("cp1252") == sample.decode(pages[0], "replace"):
+    guessed = sample.decode(pages[0], "replace")
+    if decodes(sample, "cp1252") and sample.decode("cp1252") == guessed:
         pages[0] = "cp1252"
     first_word = RUNS_BEYOND_ASCII.findall(sample)[:1]
     decodings = []

@@ -125,7 +125,7 @@ def is_data(row: Sequence[str], others: Sequence[Sequence[str]]) -> bool:
 
 
 def is_half_filled(row: Sequence[str], width: int) -> bool:
-    filled = sum(not cell.isspace() and cell != "" for cell in row)
+    filled = sum(cell.strip() != "" for cell in row)
     return 2 * filled > width
 
 

@@ -89,9 +89,9 @@ class Decoding:
 
 def rank_pages(sample: bytes, pages: list[str]) -> list[Decoding]:
     """The code pages of a text, the most probable first; of those that read alike only one."""
-    runs = dict.fromkeys(run[:LONGEST_WORD] for run in RUNS.findall(sample) if not run.isascii())
+    runs = [run[:LONGEST_WORD] for run in RUNS.findall(sample) if not run.isascii()]
     # A file that was joined from two has words in UTF-8, which say nothing about the others.
-    words = [run for run in runs if not decodes(run, "utf-8")][:MOST_WORDS]
+    words = [run for run in dict.fromkeys(runs) if not decodes(run, "utf-8")][:MOST_WORDS]
     readings: dict[tuple[str, ...], Decoding] = {}
     for page in pages:
         texts = tuple(word.decode(page, "replace") for word in words)

@@ -63,7 +63,8 @@ def split_rows(data: bytes, delimiter: bytes, *, is_last: bool, keeps_blank: boo
     # That of the process; ours is checked row by row.
     csv.field_size_limit(max(csv.field_size_limit(), len(data)))
     octets = np.frombuffer(data, np.uint8)
-    is_line_end = (octets == LF) | ((octets == CR) & (np.roll(octets, -1) != LF))
+    is_lone_cr = (octets == CR) & (np.roll(octets, -1) != LF)
+    is_line_end = (octets == LF) | is_lone_cr
     offsets = np.append(0, np.flatnonzero(is_line_end) + 1)
     if offsets[-1] < len(data):
         offsets = np.append(offsets, len(data))
@@ -103,8 +104,10 @@ def read_regular(
     if b"\r" in data and data.count(b"\r") > data.count(b"\r\n"):
         return None
     has_quotes = data.find(b'"', 0, len(octets)) >= 0
-    if not has_quotes and data.count(delimiter, 0, len(octets)) != (columns - 1) * len(ends):
-        return None  # a row of another length, of which Arrow would make an error
+    if not has_quotes:
+        delimiters = data.count(delimiter, 0, len(octets))
+        if delimiters != (columns - 1) * len(ends):
+            return None  # a row of another length, of which Arrow would make an error
     table = read_cells(octets, delimiter, columns, used)
     if table is None:
         return None

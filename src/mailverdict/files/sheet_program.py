@@ -33,6 +33,8 @@ from typing import Any
 from xml.etree import ElementTree
 from xml.parsers import expat
 
+Place = tuple[int, int]  # the row and the column of a cell, from 0
+Links = dict[Place, str]  # the address of each link to one
 UNREADABLE = 3  # the exit status for a file that is not a workbook; the reason is on standard error
 PROPERTIES = "docProps/custom.xml"  # the part with those that no standard names
 PIECE_ROWS = 1_000
@@ -123,9 +125,9 @@ class Sheet:
 
     height: int
     width: int
-    start: tuple[int, int] | None  # the row and column of the first cell; None: it is empty
+    start: Place | None  # the row and column of the first cell; None: it is empty
     rows: Iterator[Sequence[Any]]  # all of one length
-    links: dict[tuple[int, int], str]
+    links: Links
 
 
 class CalamineBook:
@@ -203,9 +205,10 @@ def read_heads(book: CalamineBook | OdsBook, most_cells: int, rows: int) -> Iter
         cells += min(sheet.height, rows) * sheet.width
         if cells > most_cells:
             return
-        if sheet.start is not None:
-            links = {place: link for place, link in sheet.links.items() if place[0] < rows}
-            yield name, take_rows(sheet, rows), links
+        if sheet.start is None:
+            continue
+        links = {place: link for place, link in sheet.links.items() if place[0] < rows}
+        yield name, take_rows(sheet, rows), links
 
 
 def take_rows(sheet: Sheet, count: int) -> list[Sequence[Any] | None]:
@@ -214,7 +217,7 @@ def take_rows(sheet: Sheet, count: int) -> list[Sequence[Any] | None]:
     return [None if row == empty else row for row in islice(sheet.rows, count)]
 
 
-def read_links(path: str, sheet: str, start: tuple[int, int]) -> dict[tuple[int, int], str]:
+def read_links(path: str, sheet: str, start: Place) -> Links:
     """The address of each link to one, by the place of its cell, counted from `start`."""
     addresses = {}  # by the reference of the cell, as B3
     with zipfile.ZipFile(path) as book:
@@ -276,7 +279,7 @@ def relations(book: zipfile.ZipFile, part: str) -> Iterator[tuple[str, str]]:
             yield element.get("Id", ""), element.get("Target", "")
 
 
-def place_of(reference: str) -> tuple[int, int] | None:
+def place_of(reference: str) -> Place | None:
     """Row and column of a reference such as B3; None for one to several cells."""
     match = REFERENCE.fullmatch(reference)
     if match is None:
@@ -332,7 +335,7 @@ class OdsSheet:
     left: int = MOST_COLUMNS  # the first column that is filled
     # For each row of the file that is filled: its place, how many rows it stands for, its cells.
     filled: list[tuple[int, int, list[Any]]] = field(default_factory=list)
-    links: dict[tuple[int, int], str] = field(default_factory=dict)
+    links: Links = field(default_factory=dict)
 
     def rows(self) -> Iterator[Sequence[Any]]:
         empty = [""] * (self.width - self.left)
@@ -388,7 +391,9 @@ class OdsBook:
         first = table.filled[0][0]
         height = table.height - first
         left = table.left
-        links = {(row - first, column - left): link for (row, column), link in table.links.items()}
+        links = {}
+        for (row, column), link in table.links.items():
+            links[row - first, column - left] = link
         return Sheet(height, table.width - left, (first, left), table.rows(), links)
 
     def start(self, tag: str, given: dict[str, str]) -> None:
@@ -433,7 +438,8 @@ class OdsBook:
             target = MAILTO.match(given.get(HREF, ""))
             self.link = target[1] if target else ""
         elif tag == TEXT + "s":
-            self.texts.append(" " * min(int(given.get(TEXT + "c", 1)), MOST_BLANKS))
+            count = int(given.get(TEXT + "c", 1))
+            self.texts.append(" " * min(count, MOST_BLANKS))
         elif tag == TEXT + "tab":
             self.texts.append("\t")
         elif tag == TEXT + "line-break":

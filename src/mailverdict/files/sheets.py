@@ -35,9 +35,10 @@ from ..table.columns import did_you_mean, listed
 from .compression import unpacked_limit
 from .delimited import MARKUP
 from .header import HEAD_ROWS, column_names, find_start
-from .sheet_program import UNREADABLE
+from .sheet_program import UNREADABLE, Links
 from .table_file import PIECE_ROWS, FileFormat, TableFile
 
+Cells = list[list[Any]]  # of rows, as Python values
 PROGRAM = str(Path(__file__).with_name("sheet_program.py"))
 MOST_CELLS = 1 << 25  # of the rectangle that is used: a full sheet (1,048,576 rows) of 32 columns
 # What the program may take. Measured: 1.1 GiB for MOST_CELLS of which few are filled; at most 30
@@ -85,7 +86,7 @@ class WorkbookSheet(TableFile):
 class SheetTable:
     """The table of a sheet, and the rows before its header."""
 
-    title: list[list[Any]]
+    title: Cells
     table: pa.Table
     has_header: bool
 
@@ -121,7 +122,8 @@ def open_sheet(
     if table is None:
         where = f" in sheet {rows.sheet!r}" if len(rows.sheets) > 1 else ""
         raise InputError(f"{name} has no header line{where}")
-    opened = WorkbookSheet(path, name, table.table, FileFormat(sheet=rows.sheet, title=table.title))
+    file_format = FileFormat(sheet=rows.sheet, title=table.title)
+    opened = WorkbookSheet(path, name, table.table, file_format)
     opened.has_header = table.has_header
     opened.sheets = rows.sheets
     opened.formulas = rows.formulas
@@ -143,7 +145,7 @@ def open_sheet(
     return opened
 
 
-def make_table(rows: list[list[Any]], *, has_header: bool | None) -> SheetTable | None:
+def make_table(rows: Cells, *, has_header: bool | None) -> SheetTable | None:
     """The rows of a sheet as a table; None if the row of the header is empty."""
     head = []
     for row in rows[:HEAD_ROWS]:
@@ -183,7 +185,7 @@ class SheetRows:
     sheets: list[str]  # the names of all
     formulas: int  # without a value, in all sheets
     linked: int  # cells whose address is in their link only
-    rows: list[list[Any]]
+    rows: Cells
 
 
 def read_sheet(
@@ -216,7 +218,7 @@ def read_sheet(
     return SheetRows(wanted, names, formulas, linked, rows)
 
 
-def read_heads(path: Path, name: str) -> Iterator[tuple[str, list[list[Any]]]]:
+def read_heads(path: Path, name: str) -> Iterator[tuple[str, Cells]]:
     """The first rows of each sheet that is not empty; hidden ones are last."""
     for sheet, rows, links in run_program(path, name, "heads", MOST_HEAD_CELLS, SAMPLE_ROWS):
         width = max(len(row or []) for row in rows) if rows else 0
@@ -225,7 +227,7 @@ def read_heads(path: Path, name: str) -> Iterator[tuple[str, list[list[Any]]]]:
         yield sheet, head
 
 
-def write_links(rows: list[list[Any]], links: dict[tuple[int, int], str]) -> int:
+def write_links(rows: Cells, links: Links) -> int:
     """Write the address of a link behind the text of its cell where that has none.
 
     Returns of how many cells.
@@ -352,7 +354,8 @@ def typed_column(cells: Sequence[Any]) -> pa.Array:
         if not kinds <= types:
             continue
         if types == NUMBERS and all(cell is None or is_integer(cell) for cell in values):
-            return pa.array([None if cell is None else int(cell) for cell in values], pa.int64())
+            numbers = [None if cell is None else int(cell) for cell in values]
+            return pa.array(numbers, pa.int64())
         with suppress(pa.ArrowException, OverflowError, ValueError):  # a date out of Arrow's range
             return pa.array(values, arrow_type)
         break

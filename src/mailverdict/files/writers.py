@@ -340,10 +340,10 @@ def escaped_cells(cells: Sequence[bytes]) -> list[bytes]:
     """Cells of another CSV with an apostrophe where a spreadsheet would run their text."""
     texts = [unquote(cell) for cell in cells]
     safe = neutralize(pa.array(texts, OCTETS).view(pa.large_string()))
-    escaped = list(cells)
-    for at, (text, safe_text) in enumerate(zip(texts, safe.view(OCTETS).to_pylist(), strict=True)):
-        if text != safe_text:
-            escaped[at] = join_cells([safe_text], b"")
+    safe_texts = safe.view(OCTETS).to_pylist()
+    escaped = []
+    for cell, text, safe_text in zip(cells, texts, safe_texts, strict=True):
+        escaped.append(cell if text == safe_text else join_cells([safe_text], b""))
     return escaped
 
 

@@ -20,7 +20,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Unpack
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -36,7 +35,7 @@ from ..frames.verify import collect, prepare, tables_of, with_known
 from ..local.backend import LocalBackend
 from ..local.batch import ObservedBatch
 from ..loop import run_sync
-from ..model.arrow import one_array, to_bools
+from ..model.arrow import Bools, one_array, to_bools
 from ..model.words import (
     SEVERAL_ADDRESSES,
     Status,
@@ -56,6 +55,7 @@ from ..table.notices import warn_user
 from ..table.options import ColumnChoice, RunOptions, check_options
 from ..table.overwrite import read_existing
 from ..theme import notebook
+from .beta import Floats
 from .sampling import Ints, Sample, draw, pool_strata
 
 UNANSWERED = "unanswered"
@@ -66,8 +66,6 @@ MX = ("all", None)
 MOST_SEED = 10**16  # a seed is the key of a hash, which has 16 octets
 OPERATORS = 20  # with the most addresses, that are shown
 ASKED = ("verdict", "why", "status", "catch_all")  # result columns of the sample
-Bools = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -448,8 +446,10 @@ def observe_addresses(addresses: pa.StringArray, options: Options, mx: str | Non
     is_owned = False
     # The run closes one of its own.
     if not isinstance(backend, LocalBackend) or options.owns_backend:
-        is_owned = not isinstance(options.screen, LocalBackend)
-        backend = LocalBackend() if is_owned else options.screen
+        backend = options.screen
+        is_owned = not isinstance(backend, LocalBackend)
+    if is_owned:
+        backend = LocalBackend()
 
     async def observe() -> tuple[ObservedBatch, Mapping[int, Any], list[str]]:
         batch = await backend.observe_batch(addresses)

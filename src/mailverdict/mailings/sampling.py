@@ -20,9 +20,9 @@ import numpy.typing as npt
 
 from ..model.arrow import Bools
 from ..reports.outcomes import wilson_interval
+from .beta import Floats
 
 Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 # Addresses of the sample in a stratum of its own; smaller ones are pooled.
 FEWEST = 10
 # Addresses' worth of the whole list in the share of a stratum: few drawn alike do not prove that
@@ -92,7 +92,8 @@ class Sample:
         # fewest.
         is_empty = taken == 0
         if is_empty.any() and len(drawn):
-            fewest = int(np.argmin(np.where(is_empty, len(drawn) + 1, taken)))
+            filled = np.flatnonzero(~is_empty)
+            fewest = filled[np.argmin(taken[filled])]
             strata = np.where(is_empty[strata], fewest, strata)
         self.weights = weights
         self.drawn = drawn
