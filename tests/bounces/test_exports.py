@@ -1,4 +1,7 @@
-"""Exports of sending services: known columns, their words, and replies that contradict a service."""
+"""Exports of sending services.
+
+Known columns, their words, and replies that contradict a service.
+"""
 
 from __future__ import annotations
 
@@ -26,33 +29,40 @@ EXPORTS = {
         "email,timestamp,event,reason,status,sg_event_id\n"
         "a@x.example,1772529300,bounce,550 5.1.1 User unknown,5.1.1,1\n"
         "b@x.example,1772529300,open,,,2\nc@x.example,1772529300,delivered,,,3\n"
-        "d@x.example,1772529300,spamreport,,,4\ne@x.example,1772529300,deferred,451 4.7.1 Greylisted,,5\n",
+        "d@x.example,1772529300,spamreport,,,4\n"
+        "e@x.example,1772529300,deferred,451 4.7.1 Greylisted,,5\n",
         ["hard", "delivered", "complaint", "soft"],
     ),
     "Mailgun bounces": (
-        f'address,code,error,created_at\na@x.example,550,User unknown,"{"Tue, 03 Mar 2026 09:15:00 GMT"}"\n'
+        "address,code,error,created_at\n"
+        f'a@x.example,550,User unknown,"{"Tue, 03 Mar 2026 09:15:00 GMT"}"\n'
         "b@x.example,550,5.7.1 blocked using zen.spamhaus.org,\n",
         ["hard", "blocked"],
     ),
     "Postmark bounces": (
-        f"ID,Type,Email,BouncedAt,Details\n1,HardBounce,a@x.example,{WHEN},smtp;550 5.1.1 User unknown\n"
+        "ID,Type,Email,BouncedAt,Details\n"
+        f"1,HardBounce,a@x.example,{WHEN},smtp;550 5.1.1 User unknown\n"
         f"2,SoftBounce,b@x.example,{WHEN},mailbox full\n3,SpamComplaint,c@x.example,{WHEN},\n"
-        f"4,AutoResponder,d@x.example,{WHEN},\n5,Blocked,e@x.example,{WHEN},\n6,DnsError,f@x.example,{WHEN},\n",
+        f"4,AutoResponder,d@x.example,{WHEN},\n5,Blocked,e@x.example,{WHEN},\n"
+        f"6,DnsError,f@x.example,{WHEN},\n",
         ["hard", "soft", "complaint", "blocked", "soft"],
     ),
     "Amazon SES suppression list": (
-        f"EmailAddress,Reason,LastUpdateTime\na@x.example,BOUNCE,{WHEN}\nb@x.example,COMPLAINT,{WHEN}\n",
+        f"EmailAddress,Reason,LastUpdateTime\na@x.example,BOUNCE,{WHEN}\n"
+        f"b@x.example,COMPLAINT,{WHEN}\n",
         ["hard", "complaint"],
     ),
     "Salesforce Marketing Cloud bounces": (
-        "ClientID,SendID,SubscriberKey,EmailAddress,EventDate,EventType,BounceCategory,SMTPCode,BounceReason\n"
+        "ClientID,SendID,SubscriberKey,EmailAddress,EventDate,EventType,BounceCategory,SMTPCode,"
+        "BounceReason\n"
         f"1,2,a,a@x.example,{WHEN},HardBounce,Hard bounce,550,User unknown\n"
         f"1,2,b,b@x.example,{WHEN},HardBounce,Block bounce,554,blocked\n"
         f"1,2,c,c@x.example,{WHEN},SoftBounce,Technical/Other bounce,452,mailbox full\n",
         ["hard", "blocked", "soft"],
     ),
     "Brevo events": (
-        "event,email,ts_event,message-id,reason\nhard_bounce,a@x.example,1772529300,1,550 5.1.1 User unknown\n"
+        "event,email,ts_event,message-id,reason\n"
+        "hard_bounce,a@x.example,1772529300,1,550 5.1.1 User unknown\n"
         "soft_bounce,b@x.example,1772529300,2,\nspam,c@x.example,1772529300,3,\n"
         "unique_opened,d@x.example,1772529300,4,\n",
         ["hard", "soft", "complaint"],

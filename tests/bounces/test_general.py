@@ -1,4 +1,4 @@
-"""The general reading: exports and events of services without a layout, by the names of their members.
+"""The general reading: exports and events of services without a layout, by their names.
 
 The names are those of the services' public documentation; addresses and replies are made up.
 """
@@ -106,8 +106,8 @@ EVENTS = [
         {
             "event": "hard_bounce",
             "email": ADA,
-            "reason": "The provider gave no reason for it. We recommend to remove the address, since "
-            "mails to such addresses can have an influence on your reputation as a sender.",
+            "reason": "The provider gave no reason for it. We recommend to remove the address, "
+            "since mails to such addresses can have an influence on your reputation as a sender.",
         },
         "hard",
         "advice of the service is no reply",
@@ -246,8 +246,8 @@ def test_the_names_that_were_taken_are_told():
     table = pd.DataFrame({"id": [1], "rcpt": [ADA], "result": ["bounced"], "response": [UNKNOWN]})
     with pytest.warns(
         UserWarning,
-        match=r"the frame: not an export that is known; addresses were taken from 'rcpt', words and "
-        r"replies were taken from 'result', 'response'; if that is wrong, name the columns",
+        match=r"the frame: not an export that is known; addresses were taken from 'rcpt', words "
+        r"and replies were taken from 'result', 'response'; if that is wrong, name the columns",
     ):
         found = mv.read_bounces(table)
     assert found["outcome"].tolist() == ["hard"]

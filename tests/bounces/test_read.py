@@ -19,7 +19,8 @@ from tests.doubles.tables import each_row
 REPORTS = [shape for shape in SHAPES if shape.outcome]
 OTHERS = len(SHAPES) - len(REPORTS)
 EXPECTED = [(shape.address, shape.outcome) for shape in REPORTS]
-# Every shape about ada@firm.example, which would replace the delays, has its own address in a mailbox.
+# Every shape about ada@firm.example, which would replace the delays, has its own address in a
+# mailbox.
 BOUNCE = dsn(recipient("5.1.1", "smtp; 550 5.1.1 User unknown"))
 
 
@@ -232,5 +233,6 @@ class TestSuppression:
         for against in kinds:
             marked = mv.suppress(frame, "email", against)["email_suppressed"]
             assert dict(zip(frame["Type"], marked, strict=True)) == {
-                "delivered": False, "hard": True, "soft": False, "blocked": False, "complaint": True,
+                "delivered": False, "hard": True, "soft": False, "blocked": False,
+                "complaint": True,
             }  # fmt: skip

@@ -1,6 +1,7 @@
-"""Bounces and exports as servers and services write them: tests/cases/bounces.csv, one test that lists what differs.
+"""Bounces and exports as servers and services write them: tests/cases/bounces.csv.
 
-The mails and the names of fields follow the public documentation of each program and service.
+One test lists what differs. The mails and the names of fields follow the public documentation of
+each program and service.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The tasks that ask: what the scratch folder has is not asked again, and a report has no address."""
+"""The tasks that ask.
+
+What the scratch folder has is not asked again, and a report has no address.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""One distributed call in the calling process: who asks, where answers are kept, which task owns which exchange."""
+"""One distributed call in the calling process.
+
+Who asks, where answers are kept, which task owns which exchange.
+"""
 
 from __future__ import annotations
 

@@ -163,7 +163,10 @@ class PythonException(Exception):
     ],
 )
 def test_an_error_of_this_package_in_a_task_is_raised_as_itself(last, kind):
-    quoted_trace = f"An exception was thrown from the Python worker:\nTraceback (most recent call last):\n  ...\n{last}\n"
+    quoted_trace = (
+        "An exception was thrown from the Python worker:\n"
+        f"Traceback (most recent call last):\n  ...\n{last}\n"
+    )
     with pytest.raises(kind, match="give another prefix") as caught, own_errors():
         raise PythonException(quoted_trace)
     assert caught.type is kind

@@ -210,7 +210,7 @@ def test_more_columns_than_a_spreadsheet_has_are_refused(tmp_path, name):
                 open_table(path)
 
 
-# --- octets of a piece -----------------------------------------------------------------------------------------------
+# --- octets of a piece ------------------------------------------------------------------
 
 LONG = "x" * 20_000
 
@@ -343,7 +343,7 @@ def test_pieces_of_an_arrow_file_have_few_octets(tmp_path, kind, only, monkeypat
         assert texts == notes.to_pylist()
 
 
-# --- batches that unpack to gigabytes --------------------------------------------------------------------------------
+# --- batches that unpack to gigabytes ---------------------------------------------------
 
 
 def zeros(rows):

@@ -133,7 +133,8 @@ def test_contacts_of_which_none_has_its_address_in_a_known_place_are_an_error(tm
     with pytest.raises(InputError) as caught:
         file_rows(write_file(tmp_path / "a.vcf", text))
     assert str(caught.value).endswith(
-        "a.vcf: of 2 contacts none has the property EMAIL, but the text has 2 addresses in 'X-WORK': name that "
+        "a.vcf: of 2 contacts none has the property EMAIL, but the text has 2 addresses in "
+        "'X-WORK': name that "
         "property EMAIL, or export the contacts as CSV"
     )
 

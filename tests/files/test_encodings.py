@@ -88,7 +88,8 @@ def test_the_remark_names_a_word_and_what_else_it_could_be(tmp_path):
     path.write_bytes("Name;Email\r\nSiân Smith;ada@firm.example\r\n".encode("cp1252"))
     with open_table(path) as source:
         assert source.remarks == [
-            "encoding: cp1252, guessed by its letters, as in 'Siân', since the file is not UTF-8; it could also be "
+            "encoding: cp1252, guessed by its letters, as in 'Siân', since the file is not UTF-8;"
+            " it could also be "
             "cp1257 ('Siān'); give another with --encoding"
         ]
 

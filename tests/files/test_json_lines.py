@@ -42,8 +42,8 @@ def whole(path, only=None):
 def test_each_column_has_the_type_of_its_values(path):
     found = whole(path)
     assert dict(zip(found.column_names, found.schema.types, strict=True)) == {
-        "email": pa.string(), "n": pa.int64(), "share": pa.float64(), "ok": pa.bool_(), "tags": pa.string(),
-        "mixed": pa.string(), "long": pa.string(), "late": pa.string(),
+        "email": pa.string(), "n": pa.int64(), "share": pa.float64(), "ok": pa.bool_(),
+        "tags": pa.string(), "mixed": pa.string(), "long": pa.string(), "late": pa.string(),
     }  # fmt: skip
     assert found["mixed"].to_pylist() == ["5", "x", None]
     assert found["long"].to_pylist() == [str(2**70), "1", None]
@@ -239,7 +239,8 @@ def test_a_byte_order_mark_is_not_part_of_the_first_line(tmp_path):
 def test_what_is_not_a_number_of_json_is_missing(tmp_path):
     path, out = tmp_path / "a.jsonl", tmp_path / "out.jsonl"
     path.write_text(
-        '{"email": "a@x.org", "n": 1e400, "i": -Infinity, "m": NaN}\n{"email": "b@x.org", "n": 2.5, "i": 1, "m": 3.5}\n'
+        '{"email": "a@x.org", "n": 1e400, "i": -Infinity, "m": NaN}\n'
+        '{"email": "b@x.org", "n": 2.5, "i": 1, "m": 3.5}\n'
     )
     with open_table(path) as source, create_table(str(out)) as writer:
         for piece in source.pieces():
@@ -319,5 +320,6 @@ def test_members_of_an_earlier_run_are_replaced_where_they_are(tmp_path):
     )
     assert written == (
         b'{"email_verdict" : "valid", "x":{"email_verdict":1}, "email":"a@x.org" }\n'
-        b'{"email":"b@x.org", "email_verdict": "risky"}\n{"email":"c@x.org","email\\u005fverdict":"x","n":1.0}'
+        b'{"email":"b@x.org", "email_verdict": "risky"}\n'
+        b'{"email":"c@x.org","email\\u005fverdict":"x","n":1.0}'
     )

@@ -151,7 +151,8 @@ class TestDelimited:
             (
                 'id,email\n1,"ada@example.org\n2,x\n',
                 {},
-                " ends inside quotes: it is truncated, or a quote is not doubled; the row begins in line 2",
+                " ends inside quotes: it is truncated, or a quote is not doubled; the row begins "
+                "in line 2",
             ),
             ('id,email\n1,"ada@example.org'.encode("utf-16"), {}, " ends inside quotes"),
             (
@@ -194,7 +195,8 @@ class TestDelimited:
             (
                 b"PAR1 and more",
                 {},
-                " is not a text table but a Parquet file; give a table, with the ending of its kind",
+                " is not a text table but a Parquet file; give a table, with the ending of its "
+                "kind",
             ),
             (
                 "\n<!DOCTYPE html>\n<table><tr><td>a@b.org",
@@ -352,7 +354,8 @@ class TestWorkbook:
         with open_table(write_book(tmp_path / "x.xlsx", [["email"], ["a@b.org"]])) as source:
             assert source.columns == ("email",)
             assert source.remarks == [
-                "only sheet 'People' (the first with a column of addresses) is read, and not 'Cover'; give another with --sheet"
+                "only sheet 'People' (the first with a column of addresses) is read, and not "
+                "'Cover'; give another with --sheet"
             ]
 
     def test_a_sheet_whose_column_is_only_called_email_is_not_the_one(self, tmp_path):
@@ -414,7 +417,8 @@ class TestWorkbook:
             assert source.formulas == 4
             (remark,) = source.remarks
             assert remark.startswith(
-                "4 formulas without a saved value in its sheets, as programs write them: read as emp"
+                "4 formulas without a saved value in its sheets, as programs write them: read as "
+                "emp"
             )
 
     def test_formulas_with_a_value_and_an_empty_text_that_was_saved_are_not(self, tmp_path):
@@ -508,7 +512,8 @@ class TestStandardInput:
             ),
             (
                 zipped("contacts.csv", "email\n"),
-                "cannot be read as a workbook: it is a zip file without a workbook in it; give the table itself",
+                "cannot be read as a workbook: it is a zip file without a workbook in it; give "
+                "the table itself",
             ),
         ],
     )
@@ -683,7 +688,8 @@ def test_rows_with_more_cells_than_the_only_one_of_the_header_are_one_cell(tmp_p
     ("line", "people"),
     [
         (
-            '"Smith, Alice" <alice@firm.example>; "Jones, Bob" <bob@firm.example>; carol@firm.example',
+            '"Smith, Alice" <alice@firm.example>; "Jones, Bob" <bob@firm.example>; '
+            "carol@firm.example",
             3,
         ),
         ("Alice Smith <alice@firm.example>, Bob Jones <bob@firm.example>", 2),

@@ -23,7 +23,10 @@ from tests.doubles.workbooks import ods_row, write_ods, write_raw, write_xlsb
 MIB = 1 << 20
 # Of memory: what the program takes without a workbook, and some millions of cells.
 SMALL = 256 * MIB
-ADDRESS = '<row><c r="A1" t="str"><v>email</v></c></row><row><c r="A2" t="str"><v>ada@example.org</v></c></row>'
+ADDRESS = (
+    '<row><c r="A1" t="str"><v>email</v></c></row>'
+    '<row><c r="A2" t="str"><v>ada@example.org</v></c></row>'
+)
 WIDE = f"<row>{'<c><v>1</v></c>' * 16_384}</row>"
 MANY = '<sst uniqueCount="100000000000"><si><t>x</t></si></sst>'
 LONG = f"<sst><si><t>{'x' * 32_767}</t></si></sst>"
@@ -59,7 +62,8 @@ def test_what_takes_too_much_memory_is_refused(tmp_path, attack):
     rows, strings = ATTACKS[attack]
     said = refuse(write_raw(tmp_path / "x.xlsx", rows, strings=strings), memory=SMALL)
     assert said.startswith(
-        "x.xlsx cannot be read with 256 MiB of memory in 30 seconds (ended by signal 6), which a table"
+        "x.xlsx cannot be read with 256 MiB of memory in 30 seconds (ended by signal 6), which a "
+        "table"
     )
     assert said.endswith("delete what is outside the table, or save it as CSV")
 
@@ -84,7 +88,8 @@ def test_more_cells_than_are_read_are_refused_and_not_one_is_read(tmp_path):
     found, _links = run_program(path, "x.xlsx", "rows", 11)
     assert found[2:4] == (4, 3)
     assert refuse(path, most_cells=11) == (
-        "x.xlsx has cells in 4 rows and 3 columns of sheet 's', which are more than the 11 cells that are read: delete "
+        "x.xlsx has cells in 4 rows and 3 columns of sheet 's', which are more than the 11 cells "
+        "that are read: delete "
         "what is outside the table, or save it as CSV"
     )
     assert MOST_CELLS >= 1_048_576 * 30
@@ -113,7 +118,8 @@ def test_what_unpacks_to_more_than_such_a_file_does_is_refused(tmp_path, part):
 
     said = refuse(blown_up(ALWAYS_ALLOWED + 20_000))
     assert said.startswith(
-        "x.xlsx cannot be read as a workbook: it unpacks to more than 16 MiB, much more than a table in a file"
+        "x.xlsx cannot be read as a workbook: it unpacks to more than 16 MiB, much more than a "
+        "table in a file"
     )
     read_sheet(blown_up(ALWAYS_ALLOWED), "x.xlsx", None)
 
@@ -160,7 +166,10 @@ def test_entities_do_not_expand(tmp_path):
 
 
 def test_a_dimension_that_is_not_true_changes_nothing(tmp_path):
-    sheet = '<worksheet xmlns="%s"><dimension ref="A1:XFD1048576"/><sheetData>%s</sheetData></worksheet>'
+    sheet = (
+        '<worksheet xmlns="%s"><dimension ref="A1:XFD1048576"/>'
+        "<sheetData>%s</sheetData></worksheet>"
+    )
     path = write_raw(tmp_path / "x.xlsx", ADDRESS, sheet=sheet)
     assert read_sheet(path, "x.xlsx", None, memory=SMALL).rows == [["email"], ["ada@example.org"]]
 
@@ -293,7 +302,8 @@ class TestOds:
             ("<text:p>ada@x.org<text:line-break/>bo@x.org</text:p>", "ada@x.org\nbo@x.org"),
             ("<text:p>Ada<text:s text:c='2'/>L.\n  <text:span>x</text:span></text:p>", "Ada  L. x"),
             (
-                "<office:annotation><text:p>old@x.org</text:p></office:annotation>\n<text:p>a</text:p>",
+                "<office:annotation><text:p>old@x.org</text:p></office:annotation>\n"
+                "<text:p>a</text:p>",
                 "a",
             ),
             (
@@ -348,7 +358,10 @@ class TestOds:
         assert told in refuse(path, memory=SMALL)
 
     def test_a_number_of_repeats_below_one_does_not_undo_what_was_counted(self, tmp_path):
-        less = '<table:table-cell table:number-columns-repeated="-1000000000"><text:p>x</text:p></table:table-cell>'
+        less = (
+            '<table:table-cell table:number-columns-repeated="-1000000000">'
+            "<text:p>x</text:p></table:table-cell>"
+        )
         rows = HEADER + ods_row(less) + ods_row("ada@firm.example", "x" * 100, repeats=1_000_000)
         assert "16 MiB" in refuse(write_ods(tmp_path / "a.ods", {"s": rows}), memory=SMALL)
 
@@ -394,7 +407,8 @@ class TestChoice:
         found, remarks = table_of(write_ods(tmp_path / "a.ods", self.SHEETS))
         assert found == [{"email": "ada@firm.example", "name": "Ada"}]
         assert remarks == [
-            "only sheet 'People' (the first with a column of addresses) is read, and not 'Cover', 'Figures', 'Later'; "
+            "only sheet 'People' (the first with a column of addresses) is read, and not 'Cover',"
+            " 'Figures', 'Later'; "
             "give another with --sheet"
         ]
 
@@ -403,7 +417,8 @@ class TestChoice:
         with pytest.raises(ColumnError) as caught:
             opened.check_column("Our customers")
         assert str(caught.value).endswith(
-            "; this is sheet 'People', and there are also 'Cover', 'Figures', 'Later': give another with --sheet"
+            "; this is sheet 'People', and there are also 'Cover', 'Figures', 'Later': give "
+            "another with --sheet"
         )
 
     def test_a_hidden_sheet_is_the_last_choice(self, tmp_path):

@@ -16,7 +16,10 @@ from tests.doubles.tables import file_rows, write_file
 
 class TestArrays:
     def test_each_object_is_a_row(self, tmp_path):
-        text = '\ufeff[{"id": 1, "email": "ada@firm.example"},\n {"email": "bo@firm.example", "tags": ["x"]}]'
+        text = (
+            '\ufeff[{"id": 1, "email": "ada@firm.example"},\n'
+            ' {"email": "bo@firm.example", "tags": ["x"]}]'
+        )
         found, remarks = file_rows(write_file(tmp_path / "a.json", text))
         assert [row["email"] for row in found] == ["ada@firm.example", "bo@firm.example"]
         assert found[1] == {"id": None, "email": "bo@firm.example", "tags": '["x"]'}
@@ -64,7 +67,8 @@ class TestObjects:
         found, remarks = file_rows(path)
         assert found == PEOPLE
         assert remarks == [
-            f"the table is the list {where!r} of the object: what is written as JSON has a line for each item"
+            f"the table is the list {where!r} of the object: what is written as JSON has a line "
+            "for each item"
         ]
 
     def test_of_several_lists_it_is_the_one_with_addresses(self, tmp_path):
@@ -83,7 +87,8 @@ class TestObjects:
         with pytest.raises(InputError) as caught:
             file_rows(write_file(tmp_path / "a.json", json.dumps(document)))
         assert str(caught.value).endswith(
-            "a.json: its members are nested, and several are lists that could be the table: 'people' (2 objects), "
+            "a.json: its members are nested, and several are lists that could be the table: "
+            "'people' (2 objects), "
             "'a.staff' (2 objects); give one of them alone, as with jq -c '.people[]'"
         )
 
@@ -136,7 +141,8 @@ class TestObjects:
             ),
             (
                 '{"people": {"a": {"email": "a@x.org"}, "b": {"email": "b@x.org"}}}',
-                "one object with 2 addresses nested in 'people', and without a list of objects; give a list",
+                "one object with 2 addresses nested in 'people', and without a list of objects; "
+                "give a list",
             ),
             ('{"emails": ["a@x.org", "b@x.org"]}', "2 addresses nested in 'emails'"),
             ('{\n"results": [\n{"id": 1}\n', r"a\.json: not valid JSON: .* line 4"),

@@ -259,9 +259,11 @@ class TestWorkbook:
 
 
 UTC_MOMENT = datetime.datetime(2026, 1, 2, 3, 4, 5, 600_000)  # noqa: DTZ001 - as Arrow has it
-# A value of a type that a text file does not have, and its cell in CSV, JSON lines (None: as in CSV) and XLSX.
+# A value of a type that a text file does not have, and its cell in CSV and XLSX, and in JSON lines;
+# None: as in CSV.
 TYPED = [
-    ({"a": "ä", "b": [1.5, float("nan")]}, None, '{"a": "ä", "b": [1.5, null]}', {"a": "ä", "b": [1.5, None]}),
+    ({"a": "ä", "b": [1.5, float("nan")]}, None,
+     '{"a": "ä", "b": [1.5, null]}', {"a": "ä", "b": [1.5, None]}),
     ([], pa.list_(pa.int8()), "[]", []),
     ([{"at": UTC_MOMENT, "left": datetime.timedelta(hours=1)}], None,
      '[{"at": "2026-01-02T03:04:05.600000", "left": "P0DT1H0M0S"}]',
@@ -270,8 +272,10 @@ TYPED = [
     (datetime.timedelta(days=1, seconds=5), pa.duration("s"), "P1DT0H0M5S", None),
     (1_500_000_001, pa.duration("ns"), "P0DT0H0M1.500000001S", None),
     ((1, 2, 3), pa.month_day_nano_interval(), "[1, 2, 3]", [1, 2, 3]),
-    (UTC_MOMENT, pa.timestamp("ms", "Europe/Berlin"), "2026-01-02 04:04:05.600+01:00", "2026-01-02T04:04:05.600000+01:00"),
-    (UTC_MOMENT, pa.timestamp("ms", "UTC"), "2026-01-02 03:04:05.600Z", "2026-01-02T03:04:05.600000+00:00"),
+    (UTC_MOMENT, pa.timestamp("ms", "Europe/Berlin"),
+     "2026-01-02 04:04:05.600+01:00", "2026-01-02T04:04:05.600000+01:00"),
+    (UTC_MOMENT, pa.timestamp("ms", "UTC"),
+     "2026-01-02 03:04:05.600Z", "2026-01-02T03:04:05.600000+00:00"),
     (datetime.time(1, 2, 3), pa.time32("s"), "01:02:03", None),
     (decimal.Decimal("1.50"), pa.decimal128(10, 2), "1.50", None),
     ("Köln".encode(), pa.binary(), "Köln", None),

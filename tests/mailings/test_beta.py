@@ -10,7 +10,8 @@ import pytest
 from mailverdict.mailings.beta import beta_quantile, log_gamma
 from tests.doubles.tables import each_row
 
-# Closed forms: Beta(1, b) has the quantile 1 - (1 - p)^(1/b), Beta(a, 1) has p^(1/a), Beta(1/2, 1/2) sin(pi p / 2)^2.
+# Closed forms: Beta(1, b) has the quantile 1 - (1 - p)^(1/b), Beta(a, 1) has p^(1/a), and
+# Beta(1/2, 1/2) has sin(pi p / 2)^2.
 QUANTILES = [
     *((p, 1, b, 1 - (1 - p) ** (1 / b)) for p in (0.025, 0.5, 0.975) for b in (0.3, 1, 7, 500)),
     *((p, a, 1, p ** (1 / a)) for p in (0.025, 0.5, 0.975) for a in (0.2, 3, 40)),

@@ -1,4 +1,7 @@
-"""What is learnt from a mailing: the counts, their file, what is refused; and the forecasts made from them."""
+"""What is learnt from a mailing.
+
+The counts, their file, what is refused; and the forecasts made from them.
+"""
 
 from __future__ import annotations
 
@@ -201,7 +204,8 @@ class TestSum:
         both = learn_all(LIST, "email", BOUNCES) + learn_all(other, "email", BOUNCES)
         assert lines_of(both)["risky", "catch_all", "self", "firm.example"] == (1, 14, 4, 4)
         assert repr(both).splitlines() == [
-            "Experience: 2 mailings, 22 mailboxes, 4 hard bounces (22.2%, 9.0% to 45.2%), 4 blocked or deferred",
+            "Experience: 2 mailings, 22 mailboxes, 4 hard bounces (22.2%, 9.0% to 45.2%), 4 "
+            "blocked or deferred",
             "  a mailing: 13 mailed, 2 hard, 2 blocked or deferred",
             "  a mailing: 9 mailed, 2 hard, 2 blocked or deferred",
             "  risky, catch all: 33.3% of 12 bounced (13.8% to 60.9%)",

@@ -1,4 +1,7 @@
-"""What earlier mailings say about a list: those of other lists, an export that lacks bounces, and rates that rise."""
+"""What earlier mailings say about a list.
+
+Those of other lists, an export that lacks bounces, and rates that rise.
+"""
 
 from __future__ import annotations
 

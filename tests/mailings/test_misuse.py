@@ -1,4 +1,4 @@
-"""What a person does wrong between two waves is right, or an error or a warning that names the remedy."""
+"""What a person does wrong between two waves: an error or a warning that names the remedy."""
 
 from __future__ import annotations
 

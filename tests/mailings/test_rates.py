@@ -1,4 +1,7 @@
-"""The hierarchical beta-binomial model: strengths that are in the data, and rates between levels."""
+"""The hierarchical beta-binomial model.
+
+Strengths that are in the data, and rates between levels.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ from tests.doubles.tables import each_row
 
 
 def cells(*lines, verdict="risky", why="catch_all"):
-    """A table of cells: operator, domain, tried, hard; an empty domain stands for as many small ones as mails."""
+    """A table of cells.
+
+    Operator, domain, tried, hard; an empty domain stands for as many small ones as mails.
+    """
     table = pd.DataFrame(lines, columns=["operator", "domain", "tried", "hard"])
     domains = np.where(table["domain"] == "", table["tried"].clip(lower=1), 1)
     return table.assign(verdict=verdict, why=why, domains=domains)

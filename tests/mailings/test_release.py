@@ -1,4 +1,7 @@
-"""Which rows are chosen: few at first, within the budget; and whole campaigns in a made-up world."""
+"""Which rows are chosen.
+
+Few at first, within the budget; and whole campaigns in a made-up world.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,10 @@ from mailverdict.mailings.release import add_up, choose_pilot, choose_rows
 
 
 def make(domains=40, rows=100, good=10_000, tried=0, hard=0):
-    """Good rows, and doubtful ones at some domains of one operator, of which each was tried and bounced so often."""
+    """Good rows, and doubtful ones at some domains of one operator.
+
+    Of each domain so many were tried and bounced.
+    """
     words = {
         "verdict": ["valid"] + ["risky"] * domains,
         "why": ["none"] + ["catch_all"] * domains,

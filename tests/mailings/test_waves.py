@@ -1,4 +1,7 @@
-"""A list mailed in waves: what is never mailed, what waits, and what happens when bounces or the list are not right."""
+"""A list mailed in waves.
+
+What is never mailed, what waits, and what happens when bounces or the list are not right.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +98,8 @@ class TestCampaign:
         assert len(plan.held) == len(expected.held)
 
 
-# What a row has so that it is never mailed, and the beginnings of what is said, without and with a decision to send.
+# What a row has so that it is never mailed, and the beginnings of what is said, without and with a
+# decision to send.
 NEVER = [
     (
         "email_suppressed",
@@ -267,8 +271,8 @@ class TestShown:
         text = str(mv.mailing(BIG, "email"))
         assert text.splitlines()[0].startswith("Mailing: wave 1 of 6: ")
         assert (
-            "it is assumed, with a wide margin, that 0.6% of good rows and 12.0% of doubtful rows bounce"
-            in text
+            "it is assumed, with a wide margin, that 0.6% of good rows and 12.0% of doubtful "
+            "rows bounce" in text
         )
         assert len(text.splitlines()) < 8
 
