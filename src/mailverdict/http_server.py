@@ -1,16 +1,18 @@
-"""The HTTP server of the service and of the page: uvicorn, with bounds on what a connection may hold and take.
+"""The HTTP server of the service and of the page: uvicorn, with bounds for each connection.
 
 What a client may do, and what bounds it:
 
-=====================================  =====================================================================
-a head, or a trailer, without an end   `Bounds.header_limit` octets and `FIELD_LIMIT` fields: 431
-a head that arrives slowly, or never   `Bounds.header_timeout`: 408, or the connection is closed
-thousands of requests at once          what is read and parsed at once is a piece of `PIECE` octets, and no more is read
-                                       while a request of it waits (`SmallReads`, `PipelineFlow`)
-always more, on many connections       the event loop has `TURNS` between two pieces of one connection
-many connections without a request     `idle_limit`: the one that has waited longest is closed
-no reading of the replies              no request is read or answered meanwhile; `Bounds.send_timeout`
-=====================================  =====================================================================
+====================================  ============================================================
+a head, or a trailer, without an end  `Bounds.header_limit` octets and `FIELD_LIMIT` fields: 431
+a head that arrives slowly, or never  `Bounds.header_timeout`: 408, or the connection is closed
+thousands of requests at once         a piece of `PIECE` octets is read and parsed, and no more is
+                                      read while a request of it waits (`SmallReads`,
+                                      `PipelineFlow`)
+always more, on many connections      the event loop has `TURNS` between two pieces of one
+many connections without a request    `idle_limit`: the one that has waited longest is closed
+no reading of the replies             no request is read or answered meanwhile;
+                                      `Bounds.send_timeout`
+====================================  ============================================================
 
 uvicorn alone has none of these. Bodies are bounded by the applications.
 """
@@ -124,7 +126,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.wait_idle()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the timers, and drop the requests: they refer to the connection, and would keep it as it keeps them."""
+        """Stop the timers, and drop the requests, which refer to the connection."""
         self.stop_timer()
         self.idle.pop(self, None)
         super().connection_lost(exc)
@@ -215,7 +217,10 @@ class BoundedProtocol(HttpToolsProtocol):
         return min(max(body_left, PIECE), BODY_PIECE)
 
     def data_received(self, data: bytes) -> None:
-        """Refuse an incomplete head, or a trailer, that exceeds a limit; its first piece is not counted."""
+        """Refuse an incomplete head, or a trailer, that exceeds a limit.
+
+        Its first piece is not counted.
+        """
         if self.is_refused:
             return
         self.head_octets += len(data)
@@ -248,7 +253,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
 
 class SmallReads(asyncio.BufferedProtocol):
-    """Reads in pieces for a protocol, and lets the event loop serve other connections in between."""
+    """Reads in pieces for a protocol, and lets the event loop turn in between."""
 
     def __init__(self, protocol: BoundedProtocol) -> None:
         self.protocol = protocol
@@ -355,8 +360,13 @@ def body_length(fields: Iterable[tuple[bytes, bytes]]) -> int:
 def raw_response(status: int, phrase: str, code: str, message: str) -> bytes:
     """A complete HTTP response."""
     body = json.dumps({"error": {"code": code, "message": message}}).encode()
-    head = f"HTTP/1.1 {status} {phrase}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
-    return f"{head}connection: close\r\n\r\n".encode() + body
+    lines = (
+        f"HTTP/1.1 {status} {phrase}",
+        "content-type: application/json",
+        f"content-length: {len(body)}",
+        "connection: close",
+    )
+    return "".join(f"{line}\r\n" for line in lines).encode() + b"\r\n" + body
 
 
 TOO_LARGE = "the head of the request is too large"

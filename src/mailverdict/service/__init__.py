@@ -1,7 +1,7 @@
 """The verification service: the contract over HTTP, with durable jobs and quota.
 
-Begin with `app.py` and `service_state.py`, then `http/routes.py` (the endpoints), `jobs/submission.py`,
-`jobs/queue.py` and `jobs/worker.py` (the life of a job).
+Begin with `app.py` and `service_state.py`, then `http/routes.py` (the endpoints),
+`jobs/submission.py`, `jobs/queue.py` and `jobs/worker.py` (the life of a job).
 """
 
 from ..errors import MissingExtraError

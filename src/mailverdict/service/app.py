@@ -40,11 +40,11 @@ def create_app(
     settings : ServiceSettings, optional
         The settings; the defaults if not given.
     backend : Backend, optional
-        What verifies addresses; a `mailverdict.LocalBackend` with ``settings.local`` by default. It is
-        closed with the application.
+        What verifies addresses; a `mailverdict.LocalBackend` with ``settings.local`` by default. It
+        is closed with the application.
     clock : callable, optional
-        Returns seconds since the epoch; decides the quota's day and when retries are due. By default the clock of
-        this process, or with PostgreSQL the clock of the database.
+        Returns seconds since the epoch; decides the quota's day and when retries are due. By
+        default the clock of this process, or with PostgreSQL the clock of the database.
     log : callable, optional
         Gets each line of the access log; the logger ``mailverdict.service.requests`` by default.
 

@@ -1,4 +1,7 @@
-"""`VerificationEngine`: verifies addresses with the backend; every address gets exactly one outcome."""
+"""`VerificationEngine`: verifies addresses with the backend.
+
+Every address gets exactly one outcome.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,8 @@ LOG = logging.getLogger(__name__)
 # To construct an enumeration takes ten times as long.
 KINDS = {str(kind): kind for kind in ValidationType}
 MAX_LOGGED = 100  # different notices of the backend
-# Rows that become verifications in one turn of the event loop, and seconds until the next ones: requests come first.
+# Rows that become verifications in one turn of the event loop, and seconds until the next ones:
+# requests come first.
 PIECE, PAUSE = 100, 0.005
 
 
@@ -63,7 +67,10 @@ class VerificationEngine:
     async def verify(
         self, emails: Sequence[str], validation_type: str, clients: Sequence[str] | None = None
     ) -> AsyncGenerator[list[CheckOutcome]]:
-        """Verify unique addresses, each for a client; each is in exactly one of the lists that are yielded."""
+        """Verify unique addresses, each for a client.
+
+        Each is in exactly one of the lists that are yielded.
+        """
         left = dict.fromkeys(emails)
         failure = EngineFailure.MISMATCH  # of addresses that the backend does not answer
         try:
@@ -76,9 +83,9 @@ class VerificationEngine:
                     for number, piece in enumerate(read_event(event, emails)):
                         if number:
                             await asyncio.sleep(PAUSE)
-                        outcomes += [each for each in piece if each.email in left]
-                    for each in outcomes:
-                        left.pop(each.email, None)
+                        outcomes += [outcome for outcome in piece if outcome.email in left]
+                    for outcome in outcomes:
+                        left.pop(outcome.email, None)
                     if outcomes:
                         yield outcomes
         except BackendError as exc:
@@ -90,24 +97,29 @@ class VerificationEngine:
             yield [CheckOutcome(email, failure=failure) for email in left]
 
     def _log_notice(self, message: str) -> None:
-        """Log what an operator must know about the resolver or the blacklists; each message once."""
+        """Log what an operator must know about the resolver or the blacklists.
+
+        Each message once.
+        """
         if message not in self.logged and len(self.logged) < MAX_LOGGED:
             self.logged.add(message)
             LOG.warning("%s", message)
 
     async def check(self, email: str, validation_type: str, client: str = "") -> CheckOutcome:
-        """Verify one address within `check_timeout`; a timer would cost a `regex` check a third of its time.
+        """Verify one address within `check_timeout`.
+
+        A timer would cost a `regex` check a third of its time.
 
         Sessions with mail servers are given to the checks and to the jobs of a client in turn.
         """
-        kind, turn = KINDS[validation_type], ("check", client)
+        kind = KINDS[validation_type]
+        turn = ("check", client)
         try:
             if self.backend.is_free(validation_type):
                 return CheckOutcome(email, await check_address(email, kind, self.backend))
             async with self._time_limit():
-                return CheckOutcome(
-                    email, await check_address(email, kind, self.backend, client=turn)
-                )
+                verification = await check_address(email, kind, self.backend, client=turn)
+                return CheckOutcome(email, verification)
         except TimeoutError:
             LOG.error("a single check was not answered in time")
             failure = EngineFailure.ERROR
@@ -165,19 +177,18 @@ def read_event(event: Event, emails: Sequence[str]) -> Iterator[list[CheckOutcom
         yield [CheckOutcome(email, failure=EngineFailure.SATURATED) for email in event.emails]
     if not isinstance(event, Settled):
         return
-    asked = (
-        event.rows["email"].to_pylist()
-        if event.positions is None
-        else [emails[i] for i in event.positions]
-    )
-    for at in range(0, len(asked), PIECE):
-        rows = event.rows.slice(at, PIECE)
-        done = iter(table_to_rows(rows))
+    if event.positions is None:
+        asked = event.rows["email"].to_pylist()
+    else:
+        asked = [emails[position] for position in event.positions]
+    for start in range(0, len(asked), PIECE):
+        rows = event.rows.slice(start, PIECE)
         statuses = rows["status"].to_pylist()
-        yield [
-            read_row(email, status, done)
-            for email, status in zip(asked[at : at + PIECE], statuses, strict=True)
-        ]
+        done = iter(table_to_rows(rows))
+        outcomes = []
+        for email, status in zip(asked[start : start + PIECE], statuses, strict=True):
+            outcomes.append(read_row(email, status, done))
+        yield outcomes
 
 
 def read_row(email: str, status: str, done: Iterable[Verification]) -> CheckOutcome:

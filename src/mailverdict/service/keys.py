@@ -1,7 +1,8 @@
 """Client keys: who may use the service, by a file of names and hashed keys.
 
-A key is ``mv_<identifier>_<secret>``. The file has the identifier and the SHA-256 digest of the whole key; a
-slow hash would add nothing, since the secret is 256 random bits. The key itself is shown once, when it is made.
+A key is ``mv_<identifier>_<secret>``. The file has the identifier and the SHA-256 digest of the
+whole key; a slow hash would add nothing, since the secret is 256 random bits. The key itself is
+shown once, when it is made.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ def read_keys(path: str | os.PathLike[str]) -> list[ClientKey]:
     if sys.platform != "win32" and stat.S_IMODE(mode) & FORBIDDEN:
         shown = f"{stat.S_IMODE(mode):04o}"
         raise SettingsError(
-            f"key_file={str(file)!r}: others can read or change it (mode {shown}); run chmod 600 on it"
+            f"key_file={str(file)!r}: others can read or change it (mode {shown}); "
+            "run chmod 600 on it"
         )
     try:
         return check_unique([parse_entry(entry) for entry in json.loads(text)["keys"]])
@@ -78,14 +80,13 @@ def read_keys(path: str | os.PathLike[str]) -> list[ClientKey]:
 def parse_entry(entry: Any) -> ClientKey:
     """One entry of the file; a `ValueError` does not show the digest."""
     key = ClientKey(**entry)
-    texts = (key.name, key.identifier, key.sha256, key.created)
-    if not all(isinstance(each, str) for each in texts) or not isinstance(key.revoked, str | None):
+    texts = [key.name, key.identifier, key.sha256, key.created]
+    if key.revoked is not None:
+        texts.append(key.revoked)
+    if not all(isinstance(text, str) for text in texts):
         raise ValueError("an entry has a value that is not text")
-    if not (
-        NAME.fullmatch(key.name)
-        and IDENTIFIER.fullmatch(key.identifier)
-        and DIGEST.fullmatch(key.sha256)
-    ):
+    forms = ((NAME, key.name), (IDENTIFIER, key.identifier), (DIGEST, key.sha256))
+    if not all(form.fullmatch(text) for form, text in forms):
         raise ValueError(f"the entry {key.name[:50]!r} has a value of a wrong form")
     return key
 
@@ -112,7 +113,8 @@ def add_key(path: str | os.PathLike[str], name: str) -> str:
     """Add a client to the file, which is created if it is missing; return its key."""
     if not NAME.fullmatch(name):
         raise SettingsError(
-            f"name={name!r}: give 1 to 50 letters, digits, '.', '_' or '-', and begin with a letter or digit"
+            f"name={name!r}: give 1 to 50 letters, digits, '.', '_' or '-', "
+            "and begin with a letter or digit"
         )
     file = Path(path)
     keys = read_keys(file) if file.exists() else []
@@ -150,9 +152,9 @@ def iso_now() -> str:
 class KeyRing:
     """The keys of a file, which is read again when it was changed.
 
-    Without the file no key is valid: who removes it wants nobody to get in, and a file that is replaced is never
-    missing. One that was damaged does not change the keys, so that a mistake of an editor does not shut out all
-    clients. Both go to the log.
+    Without the file no key is valid: who removes it wants nobody to get in, and a file that is
+    replaced is never missing. One that was damaged does not change the keys, so that a mistake of
+    an editor does not shut out all clients. Both go to the log.
     """
 
     def __init__(
@@ -171,12 +173,15 @@ class KeyRing:
         """
         self.reload()
         scheme, _, key = authorization.strip().partition(" ")
-        match = KEY.fullmatch(key.strip()) if scheme.lower() == "bearer" else None
-        if match is None:
+        match = KEY.fullmatch(key.strip())
+        if match is None or scheme.lower() != "bearer":
             return None
         found = self.keys.get(match[1])
-        is_same = hmac.compare_digest(digest_of(match[0]), found.sha256 if found else ABSENT)
-        return found.account if found and is_same and not found.revoked else None
+        digest = found.sha256 if found else ABSENT
+        is_same = hmac.compare_digest(digest_of(match[0]), digest)
+        if not found or not is_same or found.revoked:
+            return None
+        return found.account
 
     def reload(self) -> None:
         """Read the file again if it was changed since the last look."""

@@ -45,11 +45,14 @@ class RateLimiter:
         """Take `cost` tokens, and return 0; or the seconds after which the bucket has them."""
         if self.try_acquire(client, cost):
             return 0.0
-        return max((cost - self.tokens(client)) / self.rate, SHORTEST_WAIT)
+        missing = cost - self.tokens(client)
+        return max(missing / self.rate, SHORTEST_WAIT)
 
     def tokens(self, client: str) -> float:
         """The tokens in the client's bucket at present."""
-        return self.tokens_at(client, self.clock()) if self.rate else math.inf
+        if not self.rate:
+            return math.inf
+        return self.tokens_at(client, self.clock())
 
     def tokens_at(self, client: str, now: float) -> float:
         left, since = self.buckets.get(client, (self.burst, now))
@@ -57,10 +60,9 @@ class RateLimiter:
 
     def drop_buckets(self, now: float) -> None:
         """Drop full buckets, then the oldest until half of the limit is left."""
-        used = {
-            client: bucket
-            for client, bucket in self.buckets.items()
-            if self.tokens_at(client, now) < self.burst
-        }
-        newest = sorted(used.items(), key=lambda item: item[1][1])[-CLIENT_LIMIT // 2 :]
-        self.buckets = dict(newest)
+        used = []
+        for client, bucket in self.buckets.items():
+            if self.tokens_at(client, now) < self.burst:
+                used.append((client, bucket))
+        used.sort(key=lambda item: item[1][1])
+        self.buckets = dict(used[-CLIENT_LIMIT // 2 :])

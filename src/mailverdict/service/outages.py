@@ -1,7 +1,7 @@
-"""`OutageLog`: a line in the log when the store cannot be used any more, and one when it can be used again.
+"""`OutageLog`: a line in the log when the store cannot be used, and one when it can again.
 
-Whoever meets an error of the store reports it to `OutageLog.failed`; the same outage is met by each request, task and
-connection. Any other error of the database is a bug: it has a traceback.
+Whoever meets an error of the store reports it to `OutageLog.failed`; the same outage is met by each
+request, task and connection. Any other error of the database is a bug: it has a traceback.
 """
 
 from __future__ import annotations
@@ -17,22 +17,26 @@ from ..errors import SettingsError
 from .jobs.schema import RowsLocked
 
 LOG = logging.getLogger(__name__)
-PAUSE = 2.0  # seconds without an error after which the store can be used again; longer than a writer waits to try again
+# Seconds without an error after which the store can be used again; longer than a writer waits to
+# try again.
+PAUSE = 2.0
 CAUSE_LIMIT = 300  # characters of an error's text
-# The database is away, cannot be written or was told to stop; InternalError: it is read-only, as a standby is.
+# The database is away, cannot be written or was told to stop; InternalError: it is read-only, as a
+# standby is.
 AWAY = (TimeoutError, SettingsError, OperationalError, InterfaceError, InternalError)
 LOST = (
-    "the store cannot be used: %s; this process tries again until it can. If that lasts, check that the database is"
-    " running, that this host can reach it, and that its disk has room"
+    "the store cannot be used: %s; this process tries again until it can. If that lasts, check that"
+    " the database is running, that this host can reach it, and that its disk has room"
 )
 LOCKED = (
-    "another process has rows of the store locked and does not go on; what needs them is tried again. If that lasts, look"
-    " for a process that is stopped, or for a transaction of somebody else (pg_stat_activity, pg_blocking_pids)"
+    "another process has rows of the store locked and does not go on; what needs them is tried"
+    " again. If that lasts, look for a process that is stopped, or for a transaction of somebody"
+    " else (pg_stat_activity, pg_blocking_pids)"
 )
 
 
 class OutageLog:
-    """Logs the beginning and the end of each outage of a store, and every other error once until then."""
+    """Logs beginning and end of each outage of a store, and other errors once until then."""
 
     def __init__(
         self, *, pause: float = PAUSE, clock: Callable[[], float] = time.monotonic
@@ -45,7 +49,7 @@ class OutageLog:
         self.has_failed = asyncio.Event()
 
     def failed(self, error: BaseException) -> None:
-        """Log an error unless it is part of an outage, or of a series of errors, that was logged."""
+        """Log an error unless its outage, or the first of its kind, was logged."""
         self.failures += 1
         self.has_failed.set()
         if isinstance(error, RowsLocked):
@@ -65,7 +69,10 @@ class OutageLog:
             )
 
     async def watch(self, probe: Callable[[], Awaitable[object]]) -> None:
-        """After an error, call `probe` until it succeeds and no other error has come; until cancelled."""
+        """After an error, call `probe` until it succeeds and no other error has come.
+
+        Until cancelled.
+        """
         while True:
             await self.has_failed.wait()
             before = self.failures

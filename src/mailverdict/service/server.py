@@ -54,7 +54,8 @@ def run(
     Raises
     ------
     SettingsError
-        If the store cannot be opened or another service uses it, if a list cannot be read, or if the port is in use.
+        If the store cannot be opened or another service uses it, if a list cannot be read, or if
+        the port is in use.
     """
     settings = settings or ServiceSettings()
     log = AccessLog(sys.stdout)
@@ -73,7 +74,10 @@ def run(
 def serve(
     app: ASGIApp, settings: ServiceSettings, host: str, port: int, *, lacks_keys: bool = False
 ) -> None:
-    """Serve an application until a signal stops the process; `lacks_keys`: clients should need keys, and do not."""
+    """Serve an application until a signal stops the process.
+
+    `lacks_keys`: clients should need keys, and do not.
+    """
     logging.basicConfig(
         level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s"
     )
@@ -90,8 +94,9 @@ def serve(
 def check(settings: ServiceSettings, host: str, port: int, *, lacks_keys: bool = False) -> None:
     """Raise `SettingsError` if the store, a list, the certificate or the address cannot be used.
 
-    uvicorn would show a traceback, and bind after the application has started, when the worker may have begun with
-    jobs. Without client keys, an address that other hosts can connect to gives a warning.
+    uvicorn would show a traceback, and bind after the application has started, when the worker may
+    have begun with jobs. Without client keys, an address that other hosts can connect to gives a
+    warning.
     """
     store = Store(settings)
     try:
@@ -123,8 +128,9 @@ def check(settings: ServiceSettings, host: str, port: int, *, lacks_keys: bool =
         ipaddress.ip_address(each.partition("%")[0]).is_loopback for each in addresses
     ):
         LOG.warning(
-            "the service listens on %r and has no client keys: whoever can connect can use it. Give it keys "
-            "(mailverdict keys add, serve --key-file), or let only networks that you trust connect",
+            "the service listens on %r and has no client keys: whoever can connect can use it. "
+            "Give it keys (mailverdict keys add, serve --key-file), or let only networks that you "
+            "trust connect",
             host,
         )
 

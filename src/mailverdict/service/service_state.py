@@ -1,6 +1,7 @@
-"""`ServiceState`: what the endpoints work with, opened before the first request and closed after the last.
+"""`ServiceState`: what the endpoints work with, from the first request to the last.
 
-With an SQLite file the process has the worker. With PostgreSQL workers are processes of their own, on any host.
+With an SQLite file the process has the worker. With PostgreSQL workers are processes of their own,
+on any host.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ..backend import Backend
 from ..contract.envelope import JobStatus
 from ..errors import BackendError
 from ..local.backend import LocalBackend
-from ..local.smtp import stage as _  # noqa: F401 - now, and not in the event loop by the first check of a mailbox
+from ..local.smtp import stage as _  # noqa: F401 - now, not in the event loop by a check
 from ..model.verification import Verification, parse_payload
 from ..model.words import Reason, ValidationType
 from .engine import (
@@ -43,24 +44,18 @@ from .outages import OutageLog
 from .settings import Clock, ServiceSettings
 
 LOG = logging.getLogger(__name__)
-REFUSED_FOR = (
-    30.0  # seconds for which a write that the store refused counts, unless a later one succeeds
-)
+# Seconds for which a write that the store refused counts, unless a later one succeeds.
+REFUSED_FOR = 30.0
 DEPTH_FOR = 1.0  # seconds that a count of the queue is used
 # Seconds between looks for the answer to a single check; then the last again.
-LOOK_AFTER = (
-    0.1,
-    0.1,
-    0.2,
-    0.3,
-    0.5,
-)
+LOOK_AFTER = (0.1, 0.1, 0.2, 0.3, 0.5)
 
 
 class ServiceState:
     """Store, engine, worker, rate limiter and metrics of one service.
 
-    Without a `backend`, `open` makes a `LocalBackend` with ``settings.local``. A `clock` replaces the store's.
+    Without a `backend`, `open` makes a `LocalBackend` with ``settings.local``. A `clock` replaces
+    the store's.
     """
 
     store: Store
@@ -83,9 +78,8 @@ class ServiceState:
         self.depth = Depth()
         self.depth_until = 0.0  # of time.monotonic
         self.tasks: list[asyncio.Task[None]] = []
-        self.refused_at: float | None = (
-            None  # of time.monotonic: the last write, if the store refused it
-        )
+        # Of time.monotonic: the last write, if the store refused it.
+        self.refused_at: float | None = None
         self.answer_seconds = 3.0  # that `/healthz` waits for the store
         self.is_open = False
         self.open_lock = asyncio.Lock()
@@ -112,7 +106,9 @@ class ServiceState:
 
     async def start(self, engine: VerificationEngine) -> None:
         """Start everything that uses the store."""
-        store, queue, self.engine = self.store, Queue(self.store), engine
+        store = self.store
+        queue = Queue(store)
+        self.engine = engine
         self.writes = GroupCommitter(
             self.watched(store.submit),
             store.writers,
@@ -136,9 +132,8 @@ class ServiceState:
             await self.worker.open()
         try:
             await self.refresh(0.0)
-        except (
-            STORE_UNAVAILABLE
-        ) as exc:  # it was there a moment ago, and the requests will see when it is back
+        except STORE_UNAVAILABLE as exc:
+            # It was there a moment ago, and the requests will see when it is back.
             self.outages.failed(exc)
         watch = self.outages.watch(lambda: store.read(store.accepts_writes))
         self.tasks = [*(self.worker.tasks if self.worker else []), asyncio.create_task(watch)]
@@ -192,7 +187,10 @@ class ServiceState:
     # --- the queue --------------------------------------------------------------------------------
 
     async def debit(self, client: str, cost: int, jobs: tuple[NewJob, ...] = ()) -> Account:
-        """Debit the client's quota of today and write `jobs`: all of it or nothing; `QueueFull` if they cannot wait."""
+        """Debit the client's quota of today and write `jobs`: all of it or nothing.
+
+        `QueueFull` if they cannot wait.
+        """
         account: Account = await self.writes.run(Debit(client, cost, jobs))
         return account
 
@@ -203,9 +201,9 @@ class ServiceState:
             self.depth_until = 0.0
             if self.worker is not None:
                 self.worker.wakeup.set()
-            for each in jobs:
-                if each.status in (JobStatus.DONE, JobStatus.ERROR):
-                    self.on_finished(each.status, None)
+            for job in jobs:
+                if job.status in (JobStatus.DONE, JobStatus.ERROR):
+                    self.on_finished(job.status, None)
         return account
 
     def on_finished(self, status: str, verification: Verification | None) -> None:
@@ -233,16 +231,22 @@ class ServiceState:
         return await self.store.read(self.store.has_worker, validation_type)
 
     async def check(self, client: str, email: str, validation_type: str) -> CheckOutcome | Account:
-        """Debit a unit of quota, if checks cost one, and verify an address; the account if the debit is refused.
+        """Debit a unit of quota, if checks cost one, and verify an address.
 
-        The debit is on disk before the engine starts. On PostgreSQL a check by `smtp` is a job, so that no mail server
-        gets more sessions than its limit: it is written with the debit, and a worker answers it.
+        The account if the debit is refused.
+
+        The debit is on disk before the engine starts. On PostgreSQL a check by `smtp` is a job, so
+        that no mail server gets more sessions than its limit: it is written with the debit, and a
+        worker answers it.
         """
-        cost, owner, failure = int(self.settings.check_costs_quota), None, None
+        cost = int(self.settings.check_costs_quota)
+        owner = None
+        failure = None
         if validation_type == ValidationType.SMTP and self.store.is_shared:
             try:
                 async with asyncio.timeout(self.engine.check_timeout):
-                    owner = (await find_owners(self.engine.backend, [email]))[email]
+                    owners = await find_owners(self.engine.backend, [email])
+                    owner = owners[email]
             except BackendError as exc:  # the resolver cannot be used
                 failure = failure_of(exc)
             except TimeoutError:
@@ -259,7 +263,10 @@ class ServiceState:
         return await self.engine.check(email, validation_type, client)
 
     async def answer(self, email: str, job_id: str) -> CheckOutcome:
-        """Wait for a worker's answer to a single check; `SATURATED` if there is none within `check_timeout`."""
+        """Wait for a worker's answer to a single check.
+
+        `SATURATED` if there is none within `check_timeout`.
+        """
         found: StoredJob | None = None
         try:
             async with asyncio.timeout(self.engine.check_timeout):
@@ -276,13 +283,11 @@ class ServiceState:
         except TimeoutError:
             LOG.error("no worker has answered a single check in time")
         if found is not None:  # nobody needs it any more
-            payload = dump_verification(
-                saturated_verification(email, ValidationType.SMTP, Reason.THROTTLED)
-            )
+            throttled = saturated_verification(email, ValidationType.SMTP, Reason.THROTTLED)
+            payload = dump_verification(throttled)
+            outcome = JobOutcome(found.seq, found.client, JobStatus.DONE, payload)
             with suppress(*STORE_UNAVAILABLE):
-                await self.results.run(
-                    [JobOutcome(found.seq, found.client, JobStatus.DONE, payload)]
-                )
+                await self.results.run([outcome])
         return CheckOutcome(email, failure=EngineFailure.SATURATED)
 
 
@@ -299,7 +304,8 @@ def read_answer(email: str, found: StoredJob) -> CheckOutcome:
 def make_engine(settings: ServiceSettings, backend: Backend | None) -> VerificationEngine:
     """The engine, with a `LocalBackend` unless a backend is given.
 
-    It asks greylisted addresses once: a job gets its second attempt later (`JobOutcome`), so that nobody waits for it.
+    It asks greylisted addresses once: a job gets its second attempt later (`JobOutcome`), so that
+    nobody waits for it.
     """
     made = backend or LocalBackend.from_settings(replace(settings.local, retry_greylisted=0))
     return VerificationEngine(made, check_timeout=settings.seconds("check_timeout"))

@@ -50,7 +50,7 @@ class WhenSaturated(StrEnum):
 
 
 def parsed(parse: Callable[[Any, str], Any]) -> Mapping[str, Any]:
-    """The metadata of a setting whose value is parsed by a function of the value and the setting's name."""
+    """The metadata of a setting that a function of value and name parses."""
     return {"parse": parse}
 
 
@@ -139,7 +139,8 @@ DURATION = parsed(lambda value, name: parse_duration(value, name=name))
 NETWORKS = parsed(lambda value, name: parse_networks(value, name=name))
 STORE = told(
     parse_store,
-    "a URL such as 'sqlite:///jobs.db' or 'postgresql://user@host/database'; escape a password, as in 'a%2Fb'",
+    "a URL such as 'sqlite:///jobs.db' or 'postgresql://user@host/database'; "
+    "escape a password, as in 'a%2Fb'",
 )
 REVISION = told(lambda value: Revision(str(value)), "'current' or 'earlier'")
 WHEN_SATURATED = told(lambda value: WhenSaturated(str(value)), "'wait' or 'settle'")
@@ -159,8 +160,8 @@ class ServiceSettings:
     ----------
     store : str
         Where jobs and quota live: ``sqlite:///file.db`` (a file, four slashes for an absolute path)
-        or ``postgresql://user:password@host/database``. One process uses an SQLite file; any number of APIs and
-        workers use a PostgreSQL database.
+        or ``postgresql://user:password@host/database``. One process uses an SQLite file; any number
+        of APIs and workers use a PostgreSQL database.
     revision : str
         ``current`` or ``earlier``: which revision of the contract the service implements.
     daily_limit : int
@@ -172,28 +173,32 @@ class ServiceSettings:
     trusted_proxies : iterable of str
         Addresses and networks whose ``X-Forwarded-For`` is used; from other peers it is ignored.
     when_saturated : str
-        What happens to a bulk submission that the quota covers, but not the rate limit or the queue limit.
-        ``wait``: its jobs wait, and the service verifies them at the rate limit. ``settle``: its jobs end as
-        ``rate_limited`` at once, or as ``throttled`` after the back-off, and have cost their quota.
+        What happens to a bulk submission that the quota covers, but not the rate limit or the queue
+        limit. ``wait``: its jobs wait, and the service verifies them at the rate limit. ``settle``:
+        its jobs end as ``rate_limited`` at once, or as ``throttled`` after the back-off, and have
+        cost their quota.
     rate_limit : float
-        Addresses per second that are verified for one client in the long run; 0: no limit. A single check
-        beyond it is ``rate_limited``; with ``wait`` single checks and bulk jobs are counted separately.
+        Addresses per second that are verified for one client in the long run; 0: no limit. A single
+        check beyond it is ``rate_limited``; with ``wait`` single checks and bulk jobs are counted
+        separately.
     rate_burst : int
-        Addresses that are verified at once for a client that sent none for a while; at least one bulk request.
+        Addresses that are verified at once for a client that sent none for a while; at least one
+        bulk request.
     queue_limit : int
-        Addresses that may wait or be verified; with more the queue is saturated. With ``wait``, a submission
-        without room is refused (HTTP 429, ``QUEUE_FULL``) before it costs quota; one client alone can fill
-        half of the queue.
+        Addresses that may wait or be verified; with more the queue is saturated. With ``wait``, a
+        submission without room is refused (HTTP 429, ``QUEUE_FULL``) before it costs quota; one
+        client alone can fill half of the queue.
     saturation_backoff : tuple of float
-        Waits between the attempts of a job that found the queue or the engine saturated; after them it is
-        ``throttled``.
+        Waits between the attempts of a job that found the queue or the engine saturated; after them
+        it is ``throttled``.
     concurrency : int
-        Addresses of bulk jobs that are verified at once, by each worker; a tenth is kept for clients that have none
-        under way.
+        Addresses of bulk jobs that are verified at once, by each worker; a tenth is kept for
+        clients that have none under way.
     gather : duration
         How long the worker waits for more jobs, so that they share SMTP sessions.
     check_timeout : duration
-        Longest time for a single check; then ``UPSTREAM_ERROR``, or with PostgreSQL and ``smtp`` ``throttled``.
+        Longest time for a single check; then ``UPSTREAM_ERROR``, or with PostgreSQL and ``smtp``
+        ``throttled``.
     job_timeout : duration
         Longest time for a batch of jobs; jobs without a result then end in ``error``.
     result_retention : duration
@@ -209,11 +214,13 @@ class ServiceSettings:
     access_log : bool
         Whether each request is logged, as a line of JSON without local parts of addresses.
     egress_routes : iterable of str
-        Owners of mail servers that only workers with a certain ``--egress`` ask, as ``example.com=NAME``. An owner
-        is the domain that the names of its mail servers share, such as ``google.com``. Only with PostgreSQL.
+        Owners of mail servers that only workers with a certain ``--egress`` ask, as
+        ``example.com=NAME``. An owner is the domain that the names of its mail servers share, such
+        as ``google.com``. Only with PostgreSQL.
     key_file : str, optional
-        File of client keys, made with ``mailverdict keys add``. With it, requests below ``/api/`` need a key
-        (``Authorization: Bearer ...``), and quota and results belong to the key; without it, to the IP address.
+        File of client keys, made with ``mailverdict keys add``. With it, requests below ``/api/``
+        need a key (``Authorization: Bearer ...``), and quota and results belong to the key; without
+        it, to the IP address.
     ssl_certfile : str, optional
         File of the certificate chain for HTTPS, in PEM; without it the service is plain HTTP.
     ssl_keyfile : str, optional
@@ -221,8 +228,9 @@ class ServiceSettings:
     ssl_keyfile_password : str, optional
         Password of the private key.
     local : LocalSettings
-        Settings of the local backend, if no other backend is given, as ``LocalBackend(...).settings``. By default
-        greylisted addresses are not retried, since the client of a single check waits for the response.
+        Settings of the local backend, if no other backend is given, as
+        ``LocalBackend(...).settings``. By default greylisted addresses are not retried, since the
+        client of a single check waits for the response.
 
     Raises
     ------
@@ -391,7 +399,10 @@ def read_list(text: str) -> tuple[str, ...]:
 
 
 def read_zones(text: str) -> tuple[Zone, ...]:
-    """``zone, zone=code+code``: DNS lists, and the answers that mean *listed*; known lists need none."""
+    """``zone, zone=code+code``: DNS lists, and the answers that mean *listed*.
+
+    Known lists need none.
+    """
     pairs = (part.partition("=") for part in read_list(text))
     return tuple(
         Zone(name.strip(), tuple(codes.split("+") if equals else ()))  # type: ignore[arg-type]
@@ -434,7 +445,8 @@ def from_environment(environ: Mapping[str, str] | None = None, **overrides: Any)
         `ServiceSettings` or `LocalSettings` in upper case, such as ``MAILVERDICT_DAILY_LIMIT``. An
         empty variable counts as not set.
     **overrides
-        Attributes of `ServiceSettings` or `LocalSettings` that override the environment; None does not.
+        Attributes of `ServiceSettings` or `LocalSettings` that override the environment; None does
+        not.
 
     Returns
     -------
@@ -449,7 +461,7 @@ def from_environment(environ: Mapping[str, str] | None = None, **overrides: Any)
     Examples
     --------
     >>> from mailverdict.service import from_environment
-    >>> from_environment({"MAILVERDICT_DAILY_LIMIT": "500", "MAILVERDICT_SMTP_PORT": "2525"}).daily_limit
+    >>> from_environment({"MAILVERDICT_DAILY_LIMIT": "500"}).daily_limit
     500
     """
     given: dict[str, dict[str, Any]] = {part: {} for part in PARTS}

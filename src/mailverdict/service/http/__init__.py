@@ -1,1 +1,1 @@
-"""HTTP: what happens around each request, bodies, replies, routes, OpenAPI, status page, metrics."""
+"""HTTP: around each request, bodies, replies, routes, OpenAPI, status page, metrics."""

@@ -1,4 +1,7 @@
-"""What happens around every request: request_id, client account, size check, endpoint, error reply, metrics, log."""
+"""What happens around every request.
+
+request_id, client account, size of the head, endpoint, error reply, metrics, log line
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,10 @@ UNKNOWN_ROUTE = "(unknown)"  # logged in place of a path without a route, which 
 
 @dataclass(slots=True)
 class RequestTrace:
-    """What is recorded about a request; `notes` go into the access log and never hold a whole address."""
+    """What is recorded about a request.
+
+    `notes` go into the access log and never hold a whole address.
+    """
 
     request_id: str
     client: str
@@ -58,8 +64,9 @@ class RequestTrace:
 class AccessMiddleware:
     """ASGI middleware; the request's `RequestTrace` is in ``scope["trace"]``.
 
-    `state` is opened by the first request unless it is open; `log` gets the lines of the access log; `endpoints`
-    are those that a method and a path name, and `app` is the router for everything else.
+    `state` is opened by the first request unless it is open; `log` gets the lines of the access
+    log; `endpoints` are those that a method and a path name, and `app` is the router for everything
+    else.
     """
 
     def __init__(
@@ -117,17 +124,18 @@ class AccessMiddleware:
             raise short_error("E1001", "the service is misconfigured") from None
 
     async def call_endpoint(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Call the endpoint of method and path, or else the router, which takes five times as long to find it."""
-        endpoint = (
-            None if scope.get("root_path") else self.endpoints.get((scope["method"], scope["path"]))
-        )
+        """Call the endpoint of method and path, or else the router, which is five times slower."""
+        endpoint = None
+        if not scope.get("root_path"):
+            endpoint = self.endpoints.get((scope["method"], scope["path"]))
         try:
             if endpoint is not None:
                 scope["trace"].route = scope["path"]
                 await send_reply(await endpoint(Request(scope, receive)), scope, receive, send)
             else:
                 await self.app(scope, receive, partial(send_and_note_status, send, scope["trace"]))
-        except UNAVAILABLE as exc:  # the client can try again: nothing was accepted, as far as that could be found out
+        except UNAVAILABLE as exc:
+            # The client can try again: nothing was accepted, as far as that could be found out.
             if not isinstance(exc, CommitterClosed):
                 self.state.outages.failed(exc)
             message = "the service's store is not available; try again later"
@@ -144,7 +152,10 @@ class AccessMiddleware:
         return RequestTrace(new_request_id(), client, time.perf_counter())
 
     def check_head_size(self, scope: Scope) -> None:
-        """Refuse a request head above a limit; the server refuses only heads that are not complete."""
+        """Refuse a request head above a limit.
+
+        The server refuses only heads that are not complete.
+        """
         fields = scope["headers"]
         octets = len(scope.get("raw_path") or b"") + len(scope["query_string"])
         octets += sum(map(len, chain.from_iterable(fields))) + 4 * len(fields)
@@ -185,11 +196,17 @@ KEY_PATHS = "/api/"  # the paths below it need a key, if the service has keys
 
 
 def require_key(keys: KeyRing, scope: Scope) -> str:
-    """The account of the request's key; 401 in the short envelope if it has none that is valid (RFC 6750 section 3)."""
-    given = [
-        value.decode("latin-1") for name, value in scope["headers"] if name == b"authorization"
-    ]
-    account = keys.account(given[0]) if len(given) == 1 else None
+    """The account of the request's key.
+
+    401 in the short envelope if it has none that is valid (RFC 6750 section 3).
+    """
+    given = []
+    for name, value in scope["headers"]:
+        if name == b"authorization":
+            given.append(value.decode("latin-1"))
+    account = None
+    if len(given) == 1:
+        account = keys.account(given[0])
     if account is None:
         what = "the client key is not valid" if given else "a client key is missing"
         message = f"{what}; send it as 'Authorization: Bearer KEY'"
@@ -215,7 +232,7 @@ def client_account(peer: str | None, forwarded: Sequence[str], trusted: tuple[Ne
     client = parse_address(peer or "")
     if client is None:
         return UNKNOWN_CLIENT
-    hops = [hop for value in forwarded for hop in value.split(",")]
+    hops = ",".join(forwarded).split(",")
     while hops and any(client in network for network in trusted):
         previous = parse_address(hops.pop())
         if previous is None:
@@ -239,8 +256,8 @@ def account_of(address: Address) -> str:
     """
     if isinstance(address, ipaddress.IPv4Address):
         return str(address)
-    network = int(address) >> (128 - IPV6_PREFIX) << (128 - IPV6_PREFIX)
-    return f"{ipaddress.IPv6Address(network)}/{IPV6_PREFIX}"
+    network = ipaddress.IPv6Network((address, IPV6_PREFIX), strict=False)
+    return str(network)
 
 
 def parse_address(text: str) -> Address | None:
@@ -277,7 +294,7 @@ def log_line(method: str, trace: RequestTrace, seconds: float) -> str:
 
 
 class AccessLog:
-    """Writes lines to a stream a few times a second instead of one by one, which saves a write per request.
+    """Writes lines to a stream a few times a second, which saves a write per request.
 
     >>> import sys
     >>> log = AccessLog(sys.stdout)

@@ -1,4 +1,7 @@
-"""Request bodies: read within limits, decoded strictly, and parsed into `CheckRequest` or `BulkRequest`."""
+"""Request bodies: read within limits, decoded strictly, parsed.
+
+b'{"email": "ada@web.de", "validation_type": "mx"}' -> CheckRequest("ada@web.de", "mx")
+"""
 
 from __future__ import annotations
 
@@ -134,7 +137,10 @@ def parse_check(body: Mapping[str, Any], default_type: str | None) -> CheckReque
 
 
 def parse_bulk(body: Mapping[str, Any]) -> BulkRequest:
-    """Parse a bulk submission; malformed addresses are accepted, entries that are not text are not."""
+    """Parse a bulk submission.
+
+    Malformed addresses are accepted, entries that are not text are not.
+    """
     emails = body.get("emails")
     if not isinstance(emails, list) or not emails:
         raise short_error("E1002", "emails must be a list of addresses with at least one entry")

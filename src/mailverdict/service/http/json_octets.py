@@ -1,8 +1,8 @@
 """JSON as octets: `encode_json` and `decode_json`, by orjson where it is installed.
 
-The standard library encodes and decodes what orjson refuses, so that both give the same values but for two kinds of
-numbers, which no request of the contract has: orjson reads integers of more than 64 bits as floats, and writes NaN as
-null, which the standard library refuses.
+The standard library encodes and decodes what orjson refuses, so that both give the same values but
+for two kinds of numbers, which no request of the contract has: orjson reads integers of more than
+64 bits as floats, and writes NaN as null, which the standard library refuses.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DECODER = json.JSONDecoder()
 
 
 def encode_json(value: Any) -> bytes:
-    r"""JSON in ASCII: a lone surrogate, which UTF-8 cannot encode, becomes the escape that it came as.
+    r"""JSON in ASCII: a lone surrogate becomes the escape that it came as.
 
     >>> encode_json({"email": "ada@bücher.example"})
     b'{"email":"ada@b\\u00fccher.example"}'
@@ -42,7 +42,9 @@ def encode_json(value: Any) -> bytes:
 
 
 def decode_json(octets: bytes | bytearray) -> Any:
-    """The value of JSON in UTF-8; ValueError, or RecursionError for deep nesting, if it is anything else.
+    """The value of JSON in UTF-8.
+
+    ValueError, or RecursionError for deep nesting, if it is anything else.
 
     >>> decode_json(b'{"limit": 100}')
     {'limit': 100}

@@ -1,4 +1,4 @@
-"""The service's metrics, in a Prometheus registry of its own, so that several services fit in one process."""
+"""The service's metrics, in a registry of its own: several services fit in one process."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ BUCKETS = (
 
 
 class Registry(CollectorRegistry):
-    """A registry without the `_created` samples, which the library can only turn off for the whole process."""
+    """A registry without `_created` samples, which the library has for a whole process."""
 
     def collect(self) -> Iterable[Metric]:
         """Every metric family."""
@@ -54,7 +54,8 @@ class Registry(CollectorRegistry):
 class LabelledCounter(Collector):
     """A counter with labels that only the thread of the event loop increases.
 
-    The library's own has a lock, and takes a microsecond for each increase; every request has three.
+    The library's own has a lock, and takes a microsecond for each increase; every request has
+    three.
 
     >>> counter = LabelledCounter("jobs_ended", "Jobs that reached a final status.", "status")
     >>> counter.add("done")
@@ -86,7 +87,8 @@ class RouteDurations(Collector):
     def __init__(self, name: str, description: str) -> None:
         self.name = f"mailverdict_{name}"
         self.description = description
-        self.counts: defaultdict[str, list[int]] = defaultdict(lambda: [0] * (len(BUCKETS) + 1))
+        none = [0] * (len(BUCKETS) + 1)
+        self.counts: defaultdict[str, list[int]] = defaultdict(none.copy)
         self.sums: defaultdict[str, float] = defaultdict(float)
 
     def observe(self, route: str, seconds: float) -> None:
@@ -151,9 +153,13 @@ class Metrics:
             self.verdicts.add("bulk", verification.validation_type, verification.result)
 
     def watch(self, depth: Callable[[], Depth], checks: Callable[[], int]) -> None:
-        """Set what is read when the metrics are rendered: the queue, and the single checks in the engine."""
+        """Set what is read when the metrics are rendered: queue, and single checks under way."""
+
+        def jobs_in(state: str) -> int:
+            return depth().queue()[state]
+
         for state in depth().queue():
-            self.jobs.labels(state).set_function(partial(lambda name: depth().queue()[name], state))
+            self.jobs.labels(state).set_function(partial(jobs_in, state))
         self.oldest_waiting.set_function(lambda: depth().oldest_age)
         self.checks.set_function(checks)
 

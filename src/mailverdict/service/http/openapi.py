@@ -88,7 +88,8 @@ PAYLOAD = record(
             "The domain is a provider of disposable addresses. Absent: never determined."
         ),
         "free": flag(
-            "The domain is a consumer mail provider; never affects the verdict. Absent: never determined."
+            "The domain is a consumer mail provider; never affects the verdict. "
+            "Absent: never determined."
         ),
         "catch_all": flag(
             "Only for `smtp`: the server accepts any address. Null: not established.", null=True
@@ -202,12 +203,14 @@ def header(description: str, schema: Json, example: Any) -> Json:
 DRAFT = "draft-ietf-httpapi-ratelimit-headers-10; in addresses."
 RATE_FIELDS: Json = {
     "RateLimit-Policy": header(
-        f"The limits of a client: the quota (`daily`) and the token bucket of bulk jobs (`burst`). {DRAFT}",
+        "The limits of a client: the quota (`daily`) and the token bucket of bulk jobs "
+        f"(`burst`). {DRAFT}",
         text(),
         '"daily";q=100;w=86400;qu="addresses", "burst";q=1000;w=10;qu="addresses"',
     ),
     "RateLimit": header(
-        "What is left: `r` of `daily` is the quota; `r` of `burst` is how many addresses would be verified without "
+        "What is left: `r` of `daily` is the quota; `r` of `burst` is how many addresses "
+        "would be verified without "
         f"a wait. `t` is the number of seconds until all of it is available again. {DRAFT}",
         text(),
         '"daily";r=40;t=3600, "burst";r=940;t=1',
@@ -215,7 +218,8 @@ RATE_FIELDS: Json = {
 }
 RETRY_AFTER = {
     "Retry-After": header(
-        "Seconds after which the same request may be granted; also with `rate_limited` and `throttled`.",
+        "Seconds after which the same request may be granted; also with `rate_limited` and "
+        "`throttled`.",
         whole(),
         15,
     )
@@ -226,8 +230,9 @@ EXCEEDED: Json = {
 }
 NO_ROOM: Json = {
     **response(
-        "`QUOTA_EXCEEDED`; `details` has `limit`, `remaining`, `requested`. Or `QUEUE_FULL` in the short envelope: "
-        "too many addresses wait; nothing was queued, and no quota was consumed.",
+        "`QUOTA_EXCEEDED`; `details` has `limit`, `remaining`, `requested`. "
+        "Or `QUEUE_FULL` in the short envelope: too many addresses wait; nothing was queued, "
+        "and no quota was consumed.",
         EITHER,
     ),
     "headers": {**RATE_FIELDS, **RETRY_AFTER},
@@ -269,8 +274,8 @@ IDEMPOTENCY_KEY: Json = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
-    "description": "A submission repeated with the same key, because its answer was lost, gives the same jobs and "
-    "costs nothing again. A UUID, for example.",
+    "description": "A submission repeated with the same key, because its answer was lost, gives "
+    "the same jobs and costs nothing again. A UUID, for example.",
     "schema": text(pattern="^[!-~]{16,255}$"),
 }
 
@@ -287,7 +292,8 @@ def bulk_operation() -> Json:
             }
         }
     )
-    refused = "`INVALID_VALIDATION_TYPE`; or `E1002`, `E1003`, `BAD_IDEMPOTENCY_KEY` in the short envelope."
+    refused = "`INVALID_VALIDATION_TYPE`; or `E1002`, `E1003`, `BAD_IDEMPOTENCY_KEY` in the short "
+    refused += "envelope."
     found = "$response.body#/data/results/0/job_id"
     submitted = response("Accepted; nothing is verified yet.", envelope(results))
     return {
@@ -303,8 +309,9 @@ def bulk_operation() -> Json:
             },
             "400": response(refused, EITHER),
             "422": response(
-                "`BULK_LIMIT_EXCEEDED`; `details` has `limit` and `received`. Or `IDEMPOTENCY_KEY_REUSED` in the short "
-                "envelope: the key belongs to a submission of other addresses.",
+                "`BULK_LIMIT_EXCEEDED`; `details` has `limit` and `received`. "
+                "Or `IDEMPOTENCY_KEY_REUSED` in the short envelope: the key belongs to a "
+                "submission of other addresses.",
                 EITHER,
             ),
             "429": NO_ROOM,
@@ -414,8 +421,8 @@ def describe(settings: ServiceSettings) -> Json:
         "info": {
             "title": "Email verification service",
             "version": VERSION,
-            "description": f"Checks whether an e-mail address can receive mail. {whose} {settings.daily_limit} "
-            f"addresses a day; {key}.",
+            "description": "Checks whether an e-mail address can receive mail. "
+            f"{whose} {settings.daily_limit} addresses a day; {key}.",
         },
         "paths": {
             "/api/check-email": {"post": check_operation(revision)},

@@ -1,4 +1,4 @@
-"""The status page: one HTML file, and the Content-Security-Policy that allows its own script and style only."""
+"""The status page: one HTML file, whose policy allows its own script and style only."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ def policy_of(html: str) -> str:
         digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
         allowed[kind].append(f"'sha256-{digest}'")
     return (
-        f"default-src 'none'; script-src {' '.join(allowed['script'])}; style-src {' '.join(allowed['style'])}; "
-        "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        f"default-src 'none'; script-src {' '.join(allowed['script'])}; "
+        f"style-src {' '.join(allowed['style'])}; connect-src 'self'; img-src data:; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
 
 

@@ -1,6 +1,7 @@
 """`RateFields`: the header fields that announce the limits to a client.
 
-They follow draft-ietf-httpapi-ratelimit-headers-10 (September 2025) and RFC 9110 section 10.2.3 (Retry-After).
+They follow draft-ietf-httpapi-ratelimit-headers-10 (September 2025) and RFC 9110 section 10.2.3
+(Retry-After).
 """
 
 from __future__ import annotations
@@ -18,18 +19,20 @@ UNIT = 'qu="addresses"'  # the draft's default is requests
 class RateFields:
     """Makes ``RateLimit-Policy`` and ``RateLimit`` for submissions and the quota.
 
-    The policy ``daily`` is the quota. The policy ``burst`` is the token bucket of bulk jobs, less the client's jobs
-    that wait for tokens; `limiter` is that of single checks if it counts bulk jobs, too. Its ``r`` is how many
-    addresses would be verified without a wait, and ``t`` the seconds until the bucket is full.
+    The policy ``daily`` is the quota. The policy ``burst`` is the token bucket of bulk jobs, less
+    the client's jobs that wait for tokens; `limiter` is that of single checks if it counts bulk
+    jobs, too. Its ``r`` is how many addresses would be verified without a wait, and ``t`` the
+    seconds until the bucket is full.
 
-    An `Account` has the moment for which the quota was read or debited. A reply that leaves after the day's end would
-    else announce the old day's quota for the whole new one.
+    An `Account` has the moment for which the quota was read or debited. A reply that leaves after
+    the day's end would else announce the old day's quota for the whole new one.
     """
 
     def __init__(self, settings: ServiceSettings, limiter: RateLimiter | None) -> None:
         self.settings = settings
         self.limiter = limiter
-        self.rate, self.burst = settings.rate_limit, float(settings.rate_burst)
+        self.rate = settings.rate_limit
+        self.burst = float(settings.rate_burst)
         policies = [f'"daily";q={whole(settings.daily_limit)};w={DAY};{UNIT}']
         if self.rate:
             window = whole_seconds(self.burst / self.rate)
@@ -38,21 +41,26 @@ class RateFields:
 
     def headers(self, client: str, account: Account, *, has_daily: bool = True) -> dict[str, str]:
         """Both fields; the quota of the day only if the request asked for it or took some."""
-        limits = [self.daily(account)] if has_daily else []
+        limits = []
+        if has_daily:
+            limits.append(self.daily(account))
         if self.rate:
-            tokens = account.tokens if self.limiter is None else self.limiter.tokens(client)
+            tokens = account.tokens
+            if self.limiter is not None:
+                tokens = self.limiter.tokens(client)
             seconds = whole_seconds((self.burst - tokens) / self.rate)
             limits.append(f'"burst";r={whole(max(tokens, 0))};t={seconds}')
-        return {
-            "ratelimit-policy": self.policy,
-            **({"ratelimit": ", ".join(limits)} if limits else {}),
-        }
+        fields = {"ratelimit-policy": self.policy}
+        if limits:
+            fields["ratelimit"] = ", ".join(limits)
+        return fields
 
     def quota_exceeded(self, account: Account, requested: int) -> dict[str, str]:
-        """The fields of a refusal: the same request is granted on the next day, unless it exceeds the quota."""
-        left = self.settings.seconds_of_day_left(account.now)
-        wait = retry_after(left) if requested <= self.settings.daily_limit else {}
-        return {"ratelimit-policy": self.policy, "ratelimit": self.daily(account), **wait}
+        """The fields of a refusal: the request is granted tomorrow, unless it exceeds the quota."""
+        fields = {"ratelimit-policy": self.policy, "ratelimit": self.daily(account)}
+        if requested <= self.settings.daily_limit:
+            fields |= retry_after(self.settings.seconds_of_day_left(account.now))
+        return fields
 
     def daily(self, account: Account) -> str:
         seconds = whole_seconds(self.settings.seconds_of_day_left(account.now))

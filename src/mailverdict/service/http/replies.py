@@ -1,4 +1,8 @@
-"""Replies: JSON responses in the envelopes of the contract, errors, and the formats of both revisions."""
+"""Replies: JSON in the envelopes of the contract, errors, formats of both revisions.
+
+Verification -> {"success": true, "data": {...}, "meta": {"request_id": ...}} -> JsonReply
+RequestRefused("E1003", ...) -> {"error": {"code": "E1003", "message": "..."}} -> JsonReply
+"""
 
 from __future__ import annotations
 
@@ -133,7 +137,7 @@ class JsonReply(Response):
 
 
 class LingeringReply(JsonReply):
-    """An error reply that is sent at once, before the rest of the request's body is read and discarded.
+    """An error reply that is sent before the rest of the body is read and discarded.
 
     To close the connection at once would reset it while the client is still sending, and the reset
     can overtake the reply (RFC 9112 section 9.6).
@@ -199,7 +203,8 @@ class RevisionFormat:
     default_type: str | None
     payload: Callable[[Verification], dict[str, Any]]  # `data` of a single check
     record: Callable[[StoredJob], dict[str, Any]]  # `data.result` of a poll
-    # Whether a malformed address of a bulk submission becomes a job that ends in `error`, and costs quota.
+    # Whether a malformed address of a bulk submission becomes a job that ends in `error`, and costs
+    # quota.
     queues_malformed: bool
 
 
@@ -211,7 +216,7 @@ def current_record(stored: StoredJob) -> dict[str, Any]:
 
 
 def earlier_record(stored: StoredJob) -> dict[str, Any]:
-    """The earlier revision's poll status is the verdict, so the message is chosen by the verdict."""
+    """The earlier revision's status is the verdict, which also chooses the message."""
     verification = parse_payload(json.loads(stored.verification)) if stored.verification else None
     status = EARLIER_STATUS[Verdict(verification.result)] if verification else stored.status
     return dump_earlier_job(

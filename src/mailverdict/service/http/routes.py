@@ -88,28 +88,26 @@ class Endpoints:
 
     def routes(self) -> list[Route]:
         """Every path with its method, for the router."""
-        routes = [
-            Route(path, with_route(path, endpoint), methods=[method])
-            for method, path, endpoint in self.table()
-        ]
-        for route in routes:
-            # Starlette's own pattern stops at a line break: "/%0A" would be an unknown path, not an unknown job.
-            route.path_regex = re.compile(
-                route.path_regex.pattern.removesuffix("$") + r"\Z", re.DOTALL
-            )
+        routes = []
+        for method, path, endpoint in self.table():
+            route = Route(path, with_route(path, endpoint), methods=[method])
+            # Starlette's own pattern stops at a line break: "/%0A" would be an unknown path, not an
+            # unknown job.
+            pattern = route.path_regex.pattern.removesuffix("$")
+            route.path_regex = re.compile(rf"{pattern}\Z", re.DOTALL)
+            routes.append(route)
         return routes
 
     async def check_email(self, request: Request) -> Response:
         """``POST /api/check-email``."""
         trace: RequestTrace = request.scope["trace"]
         check = parse_check(await self.body(request), self.format.default_type)
-        trace.notes = {
-            "validation_type": check.validation_type,
-            "domain": check.email.rpartition("@")[2],
-        }
+        _, _, domain = check.email.rpartition("@")
+        trace.notes = {"validation_type": check.validation_type, "domain": domain}
         await self.state.refresh()
         headers = None
-        if (refused := await self.refusal(trace.client, check.validation_type)) is None:
+        refused = await self.refusal(trace.client, check.validation_type)
+        if refused is None:
             verification = await self.verify_one(trace, check)
         else:  # costs no quota, since nothing is verified
             reason, seconds = refused
@@ -119,7 +117,7 @@ class Endpoints:
         return success_reply(self.format.payload(verification), trace.request_id, headers=headers)
 
     async def refusal(self, client: str, validation_type: str) -> tuple[Reason, float] | None:
-        """Why rate limiter or queue refuse a single check, and the seconds after which another may be granted."""
+        """Why a single check is refused, and the seconds after which another may be granted."""
         if seconds := self.state.limiter.acquire(client, 1):
             return Reason.RATE_LIMITED, seconds
         if self.state.is_saturated(1) or not await self.state.can_answer(validation_type):
@@ -130,9 +128,8 @@ class Endpoints:
         """The engine's verification; the quota is debited on disk before the engine starts."""
         try:
             outcome = await self.state.check(trace.client, check.email, check.validation_type)
-        except (
-            asyncio.CancelledError
-        ):  # the server is being stopped, and waits no longer for its last requests
+        except asyncio.CancelledError:
+            # The server is being stopped, and waits no longer for its last requests.
             LOG.warning("the service was stopped before a single check had an answer")
             outcome = CheckOutcome(check.email, failure=EngineFailure.ERROR)
         if isinstance(outcome, Account):
@@ -178,19 +175,17 @@ class Endpoints:
         if jobs and not (key and await self.is_repeated(trace.client, jobs)):
             try:
                 account = await self.submit(trace.client, jobs)
-            except (
-                IntegrityError,
-                RequestRefused,
-            ):  # the same submission was written, or took the quota, a moment ago
+            except (IntegrityError, RequestRefused):
+                # The same submission was written, or took the quota, a moment ago.
                 if not (key and await self.is_repeated(trace.client, jobs)):
                     raise
-        accepted = {each.job_id for each in jobs}
-        results = [
-            dump_entry(email, JobStatus.QUEUED, QUEUED, job_id)
-            if job_id in accepted
-            else dump_entry(email, JobStatus.ERROR, MALFORMED, job_id)
-            for email, job_id in zip(bulk.emails, job_ids, strict=True)
-        ]
+        accepted = {job.job_id for job in jobs}
+        results = []
+        for email, job_id in zip(bulk.emails, job_ids, strict=True):
+            if job_id in accepted:
+                results.append(dump_entry(email, JobStatus.QUEUED, QUEUED, job_id))
+            else:
+                results.append(dump_entry(email, JobStatus.ERROR, MALFORMED, job_id))
         if account is not None:
             headers = self.rate_fields.headers(trace.client, account)
         else:
@@ -199,23 +194,28 @@ class Endpoints:
         return success_reply({"results": results}, trace.request_id, 202, headers)
 
     async def is_repeated(self, client: str, jobs: tuple[NewJob, ...]) -> bool:
-        """Whether the jobs of a submission with an Idempotency-Key exist; an error reply if others have its key."""
-        found = await self.find_jobs([each.job_id for each in jobs])
-        same = [
-            stored is not None
-            and (stored.client, stored.email, stored.validation_type)
-            == (client, new.email, new.validation_type)
-            for stored, new in zip(found, jobs, strict=True)
-        ]
-        if any(stored is not None for stored in found) and not all(same):
+        """Whether the jobs of a submission with an Idempotency-Key exist.
+
+        An error reply if others have its key.
+        """
+        found = await self.find_jobs([job.job_id for job in jobs])
+        missing = found.count(None)
+        same = 0
+        for stored, new in zip(found, jobs, strict=True):
+            if stored is not None and stored.client == client:
+                same += stored.email == new.email and stored.validation_type == new.validation_type
+        if missing < len(jobs) and same < len(jobs):
             message = (
                 "this Idempotency-Key was used for another submission; give each submission its own"
             )
             raise short_error("IDEMPOTENCY_KEY_REUSED", message)
-        return bool(jobs) and all(same)
+        return bool(jobs) and same == len(jobs)
 
     async def job_ids(self, client: str, key: str | None, count: int) -> list[str]:
-        """The identifiers of a submission's lines; with an Idempotency-Key the same as those of its first time."""
+        """The identifiers of a submission's lines.
+
+        With an Idempotency-Key the same as those of its first time.
+        """
         if key is None:
             return new_job_ids(count)
         former = former_job_ids(client, key, count)
@@ -233,7 +233,8 @@ class Endpoints:
         try:
             account = await self.state.submit(client, jobs)
         except QueueFull:
-            message = f"the queue has no room for {len(jobs)} more addresses of this client; they cost no quota"
+            message = f"the queue has no room for {len(jobs)} more addresses of this client"
+            message += "; they cost no quota"
             seconds = self.settings.saturation_backoff[0]
             raise short_error("QUEUE_FULL", message, headers=retry_after(seconds)) from None
         if not account.granted:
@@ -255,15 +256,14 @@ class Endpoints:
             is_rate_limited=settles and self.state.limiter.acquire(client, count) > 0,
             is_saturated=settles and self.state.is_saturated(count),
         )
-        return tuple(
-            well_formed_job(job_id, email)
-            if is_well_formed
-            else malformed_job(job_id, email, bulk.validation_type)
-            for email, job_id, is_well_formed in zip(
-                bulk.emails, job_ids, bulk.well_formed, strict=True
-            )
-            if is_well_formed or self.format.queues_malformed
-        )
+        jobs = []
+        lines = zip(bulk.emails, job_ids, bulk.well_formed, strict=True)
+        for email, job_id, is_well_formed in lines:
+            if is_well_formed:
+                jobs.append(well_formed_job(job_id, email))
+            elif self.format.queues_malformed:
+                jobs.append(malformed_job(job_id, email, bulk.validation_type))
+        return tuple(jobs)
 
     async def verification_result(self, request: Request) -> Response:
         """``GET /api/verification-result/{job_id}``."""
@@ -273,19 +273,24 @@ class Endpoints:
             raise short_error(
                 "E1006", "the job_id is missing: request /api/verification-result/{job_id}"
             )
-        stored: StoredJob | None = await self.state.reads.run(job_id) if is_job_id(job_id) else None
-        if stored is None or (self.settings.key_file is not None and stored.client != trace.client):
+        stored: StoredJob | None = None
+        if is_job_id(job_id):
+            stored = await self.state.reads.run(job_id)
+        has_keys = self.settings.key_file is not None
+        if stored is None or (has_keys and stored.client != trace.client):
             raise standard_error("JOB_NOT_FOUND", "there is no job with this job_id")
-        return success_reply(
-            {"job_id": job_id, "result": self.format.record(stored)}, trace.request_id
-        )
+        data = {"job_id": job_id, "result": self.format.record(stored)}
+        return success_reply(data, trace.request_id)
 
     async def openapi(self, _: Request) -> Response:
         """``GET /openapi.json``."""
         return JsonReply(self.document)
 
     async def healthz(self, _: Request) -> Response:
-        """``GET /healthz``: 200 while the store can be written and the worker runs; with PostgreSQL also who works."""
+        """``GET /healthz``: 200 while the store can be written and the worker runs.
+
+        With PostgreSQL also who works.
+        """
         try:
             async with asyncio.timeout(self.state.answer_seconds):
                 can_write = await self.state.store.read(self.state.store.accepts_writes)
@@ -310,10 +315,8 @@ class Endpoints:
     async def metrics(self, _: Request) -> Response:
         """``GET /metrics``."""
         await self.state.refresh(0.0)
-        return Response(
-            self.state.metrics.render(),
-            headers={"content-type": CONTENT_TYPE, "cache-control": "no-store"},
-        )
+        headers = {"content-type": CONTENT_TYPE, "cache-control": "no-store"}
+        return Response(self.state.metrics.render(), headers=headers)
 
     async def status_page(self, _: Request) -> Response:
         """``GET /``."""
@@ -325,7 +328,7 @@ class Endpoints:
 
 
 def idempotency_key(request: Request) -> str | None:
-    """The field ``Idempotency-Key`` (draft-ietf-httpapi-idempotency-key-header), with or without quotes."""
+    """The field of draft-ietf-httpapi-idempotency-key-header, with or without quotes."""
     given = request.headers.get("idempotency-key")
     if given is None:
         return None
@@ -336,7 +339,7 @@ def idempotency_key(request: Request) -> str | None:
 
 
 def with_route(path: str, endpoint: Endpoint) -> Endpoint:
-    """Log and count the request under the route's pattern: the path itself may hold an identifier."""
+    """Log and count a request by its route's pattern: the path may hold an identifier."""
 
     async def handle(request: Request) -> Response:
         request.scope["trace"].route = path

@@ -1,13 +1,14 @@
 """`GroupCommitter`: operations that arrive together are executed in one call on a thread.
 
-The service has three: for submissions, for results of jobs, and for look-ups of jobs. While a call is running,
-operations collect, and the next call has all of them. So the load decides how large a group is: one operation when the
-service is idle, hundreds while a commit takes long.
+The service has three: for submissions, for results of jobs, and for look-ups of jobs. While a call
+is running, operations collect, and the next call has all of them. So the load decides how large a
+group is: one operation when the service is idle, hundreds while a commit takes long.
 
-If another process has rows of a client locked and does not go on, the call of a group fails with `RowsLocked`. Then the
-operations of each of its clients get a call of their own, beside the groups and in turn, until it succeeds or until
-`PATIENCE` is over. What such a client sends meanwhile waits behind its first operations, so that no later group meets
-the same lock. Here the rows of bob are locked:
+If another process has rows of a client locked and does not go on, the call of a group fails with
+`RowsLocked`. Then the operations of each of its clients get a call of their own, beside the groups
+and in turn, until it succeeds or until `PATIENCE` is over. What such a client sends meanwhile waits
+behind its first operations, so that no later group meets the same lock. Here the rows of bob are
+locked:
 
     groups    [ada bob eve] locked    [fay gil]    [ada hal]    ...
     beside                  [ada]    [bob] locked    [eve]    [bob bob] locked    [bob bob] ...
@@ -23,12 +24,14 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from .schema import RowsLocked
 
-# Seconds for which the operations of a client whose rows are locked are tried again: longer than a process can stop in
-# a transaction (`schema.SESSION`), and shorter than a client of HTTP commonly waits for a reply.
+# Seconds for which the operations of a client whose rows are locked are tried again: longer than a
+# process can stop in a transaction (`schema.SESSION`), and shorter than a client of HTTP commonly
+# waits for a reply.
 PATIENCE = 5.0
-# Iterations of the event loop until a group starts: the callers of the group before reply, their next requests arrive,
-# and these come to their operations. Two threads that share the interpreter lock hinder each other, so that a few large
-# groups take less time than many small ones: without it a single check takes a third more.
+# Iterations of the event loop until a group starts: the callers of the group before reply, their
+# next requests arrive, and these come to their operations. Two threads that share the interpreter
+# lock hinder each other, so that a few large groups take less time than many small ones: without it
+# a single check takes a third more.
 ITERATIONS = 3
 Item = TypeVar("Item")
 
@@ -47,12 +50,14 @@ class Pending(NamedTuple):
 
 
 class GroupCommitter(Generic[Item]):
-    """Executes operations of one event loop, many in one call of a blocking function on one of `threads`.
+    """Executes operations of one event loop, many in one call on one of `threads`.
 
-    `execute` gets a list of operations and returns their results in the same order; an exception as a result is raised
-    for its caller, and one that it raises for all callers. `client_of` names the client whose rows an operation needs.
+    `execute` gets a list of operations and returns their results in the same order; an exception as
+    a result is raised for its caller, and one that it raises for all callers. `client_of` names the
+    client whose rows an operation needs.
 
-    >>> squares = GroupCommitter(lambda numbers: [n * n for n in numbers], ThreadPoolExecutor(1), name="squares")
+    >>> threads = ThreadPoolExecutor(1)
+    >>> squares = GroupCommitter(lambda group: [n * n for n in group], threads, name="squares")
     >>> asyncio.run(squares.run(7))
     49
     """
@@ -113,7 +118,10 @@ class GroupCommitter(Generic[Item]):
             self.beside = asyncio.get_running_loop().create_task(self.execute_beside())
 
     async def execute_beside(self) -> None:
-        """Execute the operations of each client whose rows are locked, in turn; a call waits for the lock."""
+        """Execute the operations of each client whose rows are locked, in turn.
+
+        A call waits for the lock.
+        """
         while self.locked:
             client = next(iter(self.locked))
             group = self.locked[client][: self.group_limit]
@@ -130,7 +138,10 @@ class GroupCommitter(Generic[Item]):
         self.beside = None
 
     async def call(self, group: Sequence[Pending]) -> list[Pending]:
-        """Execute a group on a thread and give its callers their results; return those whose rows are locked."""
+        """Execute a group on a thread and give its callers their results.
+
+        Return those whose rows are locked.
+        """
         operations = [pending.operation for pending in group]
         results: Sequence[Any]
         try:

@@ -1,7 +1,9 @@
-"""Taking over the jobs of another store: `upgrade` for an earlier version, `copy_store` for a move to PostgreSQL.
+"""Taking over the jobs of another store.
 
-Stores on SQLite had version 1 of the schema, those on PostgreSQL 1 to 3. Versions 2 and 3 distributed the jobs by
-Procrastinate, whose tables, functions and types were in the same database.
+`upgrade` is for an earlier version, `copy_store` for a move to PostgreSQL.
+
+Stores on SQLite had version 1 of the schema, those on PostgreSQL 1 to 3. Versions 2 and 3
+distributed the jobs by Procrastinate, whose tables, functions and types were in the same database.
 """
 
 from __future__ import annotations
@@ -35,13 +37,16 @@ from .schema import (
 )
 from .store import Store
 
-# --- an earlier version -----------------------------------------------------------------------------
+# --- an earlier version ---------------------------------------------------------------------------
 
 
 def upgrade(url: str) -> tuple[int, int]:
-    """Bring a store to the present schema, in one transaction; return the versions before (0: empty) and after.
+    """Bring a store to the present schema, in one transaction.
 
-    Its services must be stopped: a file is locked, and what they would add to a database is refused from then on.
+    Return the versions before (0: empty) and after.
+
+    Its services must be stopped: a file is locked, and what they would add to a database is refused
+    from then on.
     """
     parsed = parse_url(url)
     is_file = parsed.get_backend_name() == "sqlite"
@@ -78,14 +83,16 @@ DROP_PROCRASTINATE = """
     DO $$ DECLARE names text[]; name text; BEGIN
         SELECT coalesce(array_agg(what), '{}') INTO names FROM (
             SELECT 'TABLE IF EXISTS ' || oid::regclass AS what FROM pg_class
-                WHERE starts_with(relname::text, 'procrastinate_') AND relkind = 'r' AND pg_table_is_visible(oid)
+                WHERE starts_with(relname::text, 'procrastinate_') AND relkind = 'r'
+                    AND pg_table_is_visible(oid)
             UNION ALL SELECT 'FUNCTION IF EXISTS ' || oid::regprocedure FROM pg_proc
                 WHERE starts_with(proname::text, 'procrastinate_') AND pg_function_is_visible(oid)
             UNION ALL SELECT 'TYPE IF EXISTS ' || oid::regtype FROM pg_type
                 WHERE starts_with(typname::text, 'procrastinate_') AND typrelid = 0 AND typelem = 0
                     AND pg_type_is_visible(oid)
             UNION ALL SELECT 'TYPE IF EXISTS ' || oid::regclass FROM pg_class
-                WHERE starts_with(relname::text, 'procrastinate_') AND relkind = 'c' AND pg_table_is_visible(oid)
+                WHERE starts_with(relname::text, 'procrastinate_') AND relkind = 'c'
+                    AND pg_table_is_visible(oid)
         ) AS of_procrastinate;
         FOREACH name IN ARRAY names LOOP EXECUTE 'DROP ' || name || ' CASCADE'; END LOOP;
     END $$
@@ -109,7 +116,8 @@ def migrate(connection: Connection) -> None:
         "DELETE FROM about WHERE name = 'procrastinate'",
     ]
     if connection.dialect.name == "postgresql":
-        # Without defaults, so that an API of a version before, which does not count its jobs, cannot add any.
+        # Without defaults, so that an API of a version before, which does not count its jobs,
+        # cannot add any.
         statements += [
             f"ALTER TABLE job ALTER COLUMN {name} DROP DEFAULT"
             for name in ("priority", "second_pass")
@@ -126,7 +134,7 @@ def migrate(connection: Connection) -> None:
     )
 
 
-# --- from a file to PostgreSQL ----------------------------------------------------------------------
+# --- from a file to PostgreSQL --------------------------------------------------------------------
 
 SET_SEQUENCE = text(
     "SELECT setval(pg_get_serial_sequence('job', 'seq'), coalesce(max(seq), 0) + 1, false) FROM job"
@@ -145,12 +153,13 @@ class CopiedRows:
 def copy_store(source: str, target: str) -> CopiedRows:
     """Copy all jobs and the quota, in one transaction; the source is not changed.
 
-    `SettingsError` if a service uses the source, if the target has jobs or quota already, or if either cannot be
-    opened. Jobs that were being verified are queued in the target.
+    `SettingsError` if a service uses the source, if the target has jobs or quota already, or if
+    either cannot be opened. Jobs that were being verified are queued in the target.
     """
     if is_shared(source) or not is_shared(target):
         raise SettingsError(
-            "copy from an SQLite file (sqlite:///jobs.db) to a PostgreSQL database (postgresql://...)"
+            "copy from an SQLite file (sqlite:///jobs.db) to a PostgreSQL database "
+            "(postgresql://...)"
         )
     path = parse_url(source)
     origin = Store(ServiceSettings(store=source))
@@ -197,7 +206,7 @@ def copy_table(reader: Connection, writer: Connection, table: Table) -> int:
 
 
 def check_counts(reader: Connection, writer: Connection, name: str) -> None:
-    """Raise, which undoes everything, unless both have the same jobs by status and the same sum of quota."""
+    """Raise, which undoes everything, unless both have the same jobs by status and quota."""
     units = select(func.count(), func.coalesce(func.sum(quota.c.used), 0))
     ended = select(func.count()).where(job.c.status.in_((JobStatus.DONE, JobStatus.ERROR)))
     for statement in (units, ended, select(func.count()).select_from(job)):

@@ -1,8 +1,15 @@
-"""`Queue`: what workers do with the jobs of a store, by the same statements on SQLite and PostgreSQL.
+"""`Queue`: what workers do with the jobs of a store, on SQLite and PostgreSQL alike.
 
-Each method is one transaction. `claim` waits for nobody: it skips what others have locked. What a worker writes about
-its rights begins with `hold`. All clients get equal shares of what is claimed and of the mail servers that are asked,
-as far as their pace allows.
+Each method is one transaction. `claim` waits for nobody: it skips what others have locked. What a
+worker writes about its rights begins with `hold`. All clients get equal shares of what is claimed
+and of the mail servers that are asked, as far as their pace allows.
+
+    job 7, ada@web.de by smtp, of 192.0.2.1   status      worker  owner
+    as it was submitted                       queued
+    claim                                     processing  1
+    route, on PostgreSQL                      processing          web.de
+    lease_owners, take                        processing          web.de, which worker 2 may ask
+    settle                                    done
 """
 
 from __future__ import annotations
@@ -65,13 +72,14 @@ LEASE = 20.0  # seconds for which a worker has its jobs and owners, unless it re
 BATCH_LIMIT = 1000  # jobs that are claimed, settled or taken at once
 KEPT = 10  # one in so many places is kept for clients that have nothing under way
 CLIENTS_AT_ONCE = 250  # whose jobs are started together; each costs a query
-# Owners that a worker begins with at once, at 6 ms each. Between two lots it claims the jobs of clients that have come
-# meanwhile: with a hundred owners at once, these waited for seconds on a busy machine.
+# Owners that a worker begins with at once, at 6 ms each. Between two lots it claims the jobs of
+# clients that have come meanwhile: with a hundred owners at once, these waited for seconds on a
+# busy machine.
 OWNERS_AT_ONCE = 10
 ROUNDING = 1e-6  # tokens; after exactly the time that a token needs, the sum may be short of it
 
 
-# --- whose jobs and whose mail servers come next ----------------------------------------------------
+# --- whose jobs and whose mail servers come next --------------------------------------------------
 
 
 class WaitingOwner(NamedTuple):
@@ -90,10 +98,10 @@ def shares(counts: Mapping[str, int], room: int) -> dict[str, int]:
     >>> shares({"192.0.2.1": 500, "192.0.2.2": 500, "192.0.2.3": 500}, 2)
     {'192.0.2.1': 1, '192.0.2.2': 1}
     """
-    chosen = sorted(list(counts.items())[: max(room, 0)], key=itemgetter(1))
+    chosen = list(counts.items())[: max(room, 0)]
     given = {}
     left = len(chosen)
-    for client, count in chosen:
+    for client, count in sorted(chosen, key=itemgetter(1)):
         given[client] = min(count, room // left)
         room -= given[client]
         left -= 1
@@ -103,9 +111,12 @@ def shares(counts: Mapping[str, int], room: int) -> dict[str, int]:
 def choose_owners(
     waiting: Iterable[WaitingOwner], asked: Counter[str], free: int, places: int
 ) -> list[str]:
-    """The owners that get one of the `free` of all `places`: those with single checks, then the clients in turn.
+    """The owners that get one of the `free` of all `places`.
 
-    `asked` counts the owners that are asked for each client. The last places are kept for clients that have none.
+    First come those with single checks, then the clients in turn.
+
+    `asked` counts the owners that are asked for each client. The last places are kept for clients
+    that have none.
 
     >>> slow = [WaitingOwner(f"slow{n}", "many", is_check=False) for n in range(5)]
     >>> other = WaitingOwner("other", "few", is_check=False)
@@ -127,7 +138,9 @@ def choose_owners(
         free -= kept
     else:
         owners = {client: names for client, names in owners.items() if not asked[client]}
-    turns = asked + Counter(client for name in chosen for client in clients[name])
+    turns = asked.copy()
+    for name in chosen:
+        turns.update(clients[name])
     while owners and len(chosen) < free:
         client = min(owners, key=turns.__getitem__)
         name = owners[client].pop()
@@ -140,14 +153,15 @@ def choose_owners(
 
 
 class LeaseLost(Exception):
-    """Others have freed the jobs and owners of this worker, which did not renew its lease in time."""
+    """Others have freed what this worker had, which did not renew its lease in time."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobOutcome:
     """What becomes of a job that was in work.
 
-    It is `done` with its payload as JSON text, `error` with a message, or `processing`: to be tried again.
+    It is `done` with its payload as JSON text, `error` with a message, or `processing`: to be tried
+    again.
     """
 
     seq: int
@@ -192,10 +206,12 @@ LOCK_JOBS = (
     .order_by(job.c.seq)
     .with_for_update()
 )
-# One statement for all jobs takes a third of the time of one for each. Both databases name columns of VALUES like this.
+# One statement for all jobs takes a third of the time of one for each. Both databases name columns
+# of VALUES like this.
 SETTLE = """
-    UPDATE job SET status = outcome.column2, verification = outcome.column3, message = outcome.column4,
-        attempt = outcome.column5, due = CAST(outcome.column6 AS double precision), second_pass = outcome.column7,
+    UPDATE job SET status = outcome.column2, verification = outcome.column3,
+        message = outcome.column4, attempt = outcome.column5,
+        due = CAST(outcome.column6 AS double precision), second_pass = outcome.column7,
         updated_at = outcome.column8, worker = NULL, owner = NULL
     FROM (VALUES {}) AS outcome WHERE job.seq = outcome.column1
 """
@@ -269,11 +285,12 @@ class Queue:
     def claim(
         self, number: int, types: Sequence[str], held: Collection[int] | None = None
     ) -> Claimed:
-        """Claim the next jobs for a worker: a fair share for each client, within its pace and the room.
+        """Claim the next jobs: a fair share for each client, within its pace and the room.
 
-        It waits until a quarter of the concurrency is free instead of claiming jobs one by one. A tenth is kept for
-        clients that have no jobs under way, so that none waits for slow mail servers of another. `held` are the jobs
-        that the worker knows of, if it may have others: the answer to an earlier claim was lost.
+        It waits until a quarter of the concurrency is free instead of claiming jobs one by one. A
+        tenth is kept for clients that have no jobs under way, so that none waits for slow mail
+        servers of another. `held` are the jobs that the worker knows of, if it may have others: the
+        answer to an earlier claim was lost.
         """
         with self.store.writer.begin() as connection:
             self.hold(connection, number)
@@ -326,7 +343,7 @@ class Queue:
         return sorted(jobs, key=lambda claimed: claimed.seq)
 
     def ready(self, types: Sequence[str], now: float, *, newcomers_only: bool) -> Any:
-        """The query for clients whose jobs may start, the one whose jobs were started longest ago first."""
+        """The query for clients whose jobs may start, the one that waited longest first."""
         of_client = exists().where(
             IS_QUEUED, job.c.client == backlog.c.client, job.c.validation_type.in_(types)
         )
@@ -349,14 +366,17 @@ class Queue:
         return [StoredJob._make(row) for row in rows if row.seq not in held]
 
     def release_due(self, connection: Connection, now: float) -> list[StoredJob]:
-        """Queue jobs whose retry is due; return those that were postponed because the queue had no room, and has none.
+        """Queue jobs whose retry is due.
 
-        A retry that is further away than the longest wait was written before the clock was put back, and is due.
-        Only with ``settle`` the queue has no room for them; else they have been counted among the unfinished.
+        Return those that were postponed because the queue had no room, and has none.
+
+        A retry that is further away than the longest wait was written before the clock was put
+        back, and is due. Only with ``settle`` the queue has no room for them; else they have been
+        counted among the unfinished.
         """
         longest = now + self.longest_wait + CLOCK_STEP
         rows = connection.execute(DUE, {"now": now, "longest": longest})
-        due = [StoredJob._make(row) for row in rows]
+        due = list(map(StoredJob._make, rows))
         if not due:
             return []
         clients = {postponed.client for postponed in due}
@@ -382,12 +402,18 @@ class Queue:
         return due[room:]
 
     def settle(self, groups: Sequence[Sequence[JobOutcome]]) -> list[set[int]]:
-        """Write what became of jobs; one that has ended keeps its first result. Return those written of each group."""
+        """Write what became of jobs.
+
+        One that has ended keeps its first result. Return those written of each group.
+        """
         written: set[int] = set()
         outcomes = list(chain.from_iterable(groups))
         for start in range(0, len(outcomes), BATCH_LIMIT):
             written |= self.settle_piece(outcomes[start : start + BATCH_LIMIT])
-        return [{outcome.seq for outcome in group} & written for group in groups]
+        written_of_each = []
+        for group in groups:
+            written_of_each.append({outcome.seq for outcome in group} & written)
+        return written_of_each
 
     def settle_piece(self, outcomes: Sequence[JobOutcome]) -> set[int]:
         by_seq = {outcome.seq: outcome for outcome in reversed(outcomes)}
@@ -407,20 +433,21 @@ class Queue:
             changes.write(connection)
         return {seq for seq, *_ in rows}
 
-    # --- workers and owners -------------------------------------------------------------------------
+    # --- workers and owners -----------------------------------------------------------------------
 
     def register(self, row: WorkerRow, former: int | None = None) -> int:
         """Add a worker, which gives up what it had under a former number; return its number."""
         with self.store.writer.begin() as connection:
             self.free(connection, worker.c.id == former)
             lease = DATABASE_NOW + LEASE if self.store.is_shared else 0.0
-            added = connection.scalar(
-                insert(worker).values(**row._asdict(), lease=lease).returning(worker.c.id)
-            )
-            return int(added or 0)
+            add = insert(worker).values(**row._asdict(), lease=lease).returning(worker.c.id)
+            return int(connection.scalar(add) or 0)
 
     def recover(self) -> None:
-        """Queue the jobs that a worker had when its process ended; `SettingsError` if that fails. For SQLite."""
+        """Queue the jobs that a worker had when its process ended.
+
+        `SettingsError` if that fails. For SQLite.
+        """
         try:
             with self.store.writer.begin() as connection:
                 self.free(connection, worker.c.id.is_not(None))
@@ -429,11 +456,12 @@ class Queue:
         except SQLAlchemyError as exc:
             path, cause = self.store.writer.url.database, exc.__cause__ or exc
             raise SettingsError(
-                f"store: {path!r} cannot be written: {cause}; look whether its disk is full, then start again"
+                f"store: {path!r} cannot be written: {cause}; look whether its disk is full, "
+                "then start again"
             ) from exc
 
     def renew(self, number: int) -> bool:
-        """Renew the lease of a worker, and free the jobs and owners of those whose lease has lapsed.
+        """Renew the lease of a worker, and free what those have whose lease has lapsed.
 
         False if others have done so with this one's.
         """
@@ -456,7 +484,7 @@ class Queue:
     def free(
         self, connection: Connection, condition: ColumnElement[bool], *, skip_locked: bool = False
     ) -> None:
-        """Queue the jobs of workers that have ended, let others ask their owners, and remove them."""
+        """Remove workers that have ended: queue their jobs, and let others ask their owners."""
         ended = (
             select(worker.c.id)
             .where(condition)
@@ -467,19 +495,16 @@ class Queue:
         if not numbers:
             return
         of_them = job.c.worker.in_(numbers)
-        lock_backlog(
-            connection, set(connection.scalars(select(job.c.client).where(of_them).distinct()))
-        )
+        clients = connection.scalars(select(job.c.client).where(of_them).distinct())
+        lock_backlog(connection, set(clients))
         changes = Changes()
-        for row in connection.execute(
-            select(*STATE).where(of_them).order_by(job.c.seq).with_for_update()
-        ):
+        states = select(*STATE).where(of_them).order_by(job.c.seq).with_for_update()
+        for row in connection.execute(states):
             changes.add(row.client, row.status, row.due, -1)
             changes.add(row.client, JobStatus.QUEUED, None)
         now = self.store.now(connection)
-        connection.execute(
-            update(job).where(of_them).values(status=JobStatus.QUEUED, worker=None, updated_at=now)
-        )
+        again = {"status": JobStatus.QUEUED, "worker": None, "updated_at": now}
+        connection.execute(update(job).where(of_them).values(again))
         changes.write(connection)
         connection.execute(delete(owner).where(owner.c.worker.in_(numbers)))
         connection.execute(delete(worker).where(worker.c.id.in_(numbers)))
@@ -490,13 +515,16 @@ class Queue:
             raise LeaseLost
 
     def route(self, number: int, owners: Mapping[int, str]) -> None:
-        """Write who owns the mail servers of a worker's jobs, by `seq`; the worker that has the owner verifies them."""
+        """Write who owns the mail servers of a worker's jobs, by `seq`.
+
+        The worker that has the owner verifies them.
+        """
+        routes = []
+        for seq, name in sorted(owners.items()):
+            routes.append({"of": seq, "by": number, "to": name})
         with self.store.writer.begin() as connection:
             self.hold(connection, number)
-            connection.execute(
-                ROUTE,
-                [{"of": seq, "by": number, "to": name} for seq, name in sorted(owners.items())],
-            )
+            connection.execute(ROUTE, routes)
 
     def lease_owners(
         self,
@@ -508,20 +536,21 @@ class Queue:
     ) -> tuple[set[str], bool]:
         """Give a worker the right to ask owners whose jobs wait, and the clients in turn a place.
 
-        `asked` are the clients of those that it asks already; those that it has `given_up` come last. Return the names
-        of the others that it may ask, and whether more wait for a place.
+        `asked` are the clients of those that it asks already; those that it has `given_up` come
+        last. Return the names of the others that it may ask, and whether more wait for a place.
         """
         routes = dict(route.split("=") for route in self.settings.egress_routes)
         with self.store.writer.begin() as connection:
             self.hold(connection, number)
-            mine = set(connection.scalars(select(owner.c.name).where(owner.c.worker == number)))
+            names_of_mine = select(owner.c.name).where(owner.c.worker == number)
+            mine = set(connection.scalars(names_of_mine))
             waiting = []
             for name, client, priority in connection.execute(WAITING_OWNERS):
                 if routes.get(name, egress) == egress:
                     waiting.append(WaitingOwner(name, client, priority > 0))
             last = {name: place for place, name in enumerate(given_up)}
             waiting.sort(key=lambda waiter: last.get(waiter.name, -1))
-            turns = Counter(client for clients in asked.values() for client in clients)
+            turns = Counter(chain.from_iterable(asked.values()))
             chosen = choose_owners(waiting, turns, places - len(mine), places)
             names = sorted(chosen[:OWNERS_AT_ONCE])
             if names:
@@ -536,18 +565,20 @@ class Queue:
             connection.execute(delete(owner).where(owner.c.name == name, owner.c.worker == number))
 
     def take(self, name: str, count: int) -> list[StoredJob]:
-        """The next jobs of an owner: single checks, then each client's first, each client's second, and so on."""
+        """The next jobs of an owner: single checks, then each client's first, and so on."""
         with self.store.reader.begin() as connection:
-            return list(
-                map(StoredJob._make, connection.execute(TAKE, {"of": name, "count": count}))
-            )
+            rows = connection.execute(TAKE, {"of": name, "count": count})
+            return list(map(StoredJob._make, rows))
 
-    # --- what is over ---------------------------------------------------------------------------------
+    # --- what is over -----------------------------------------------------------------------------
 
     def purge(self) -> int:
-        """Remove jobs whose retention is over, quota of past days and clients without jobs; return the jobs' number.
+        """Remove jobs whose retention is over, quota of past days and clients without jobs.
 
-        Single checks that have ended are removed after a minute: whoever waited for one has read it.
+        Return the jobs' number.
+
+        Single checks that have ended are removed after a minute: whoever waited for one has read
+        it.
         """
         with self.store.writer.begin() as connection:
             now = self.store.now(connection)
@@ -555,23 +586,21 @@ class Queue:
             deleted = self.remove(connection, HAS_ENDED & (job.c.updated_at < ended_before))
             self.remove(connection, IS_CHECK & HAS_ENDED & (job.c.updated_at < now - 60))
             connection.execute(delete(quota).where(quota.c.day < self.settings.day_of(now - DAY)))
-            full_after = self.settings.rate_burst / self.store.rate if self.store.rate else 0.0
-            idle = select(backlog.c.client).where(
-                OPEN == 0,
-                (backlog.c.counted_at < now - full_after)
-                | (backlog.c.counted_at > now + CLOCK_STEP),
-            )
-            connection.execute(
-                delete(backlog).where(backlog.c.client.in_(idle.with_for_update(skip_locked=True)))
-            )
+            full_after = 0.0  # seconds until a bucket is full
+            if self.store.rate:
+                full_after = self.settings.rate_burst / self.store.rate
+            was_put_back = backlog.c.counted_at > now + CLOCK_STEP
+            is_full = (backlog.c.counted_at < now - full_after) | was_put_back
+            idle = select(backlog.c.client).where(OPEN == 0, is_full)
+            idle = idle.with_for_update(skip_locked=True)
+            connection.execute(delete(backlog).where(backlog.c.client.in_(idle)))
             return deleted
 
     def remove(self, connection: Connection, condition: ColumnElement[bool]) -> int:
         """Remove the jobs with a condition; return their number."""
-        found = (
-            select(job.c.seq).where(condition).order_by(job.c.seq).with_for_update(skip_locked=True)
-        )
-        return connection.execute(delete(job).where(job.c.seq.in_(found))).rowcount
+        seqs = select(job.c.seq).where(condition).order_by(job.c.seq)
+        seqs = seqs.with_for_update(skip_locked=True)
+        return connection.execute(delete(job).where(job.c.seq.in_(seqs))).rowcount
 
 
 def settled_row(outcome: JobOutcome, now: float) -> tuple[Any, ...]:

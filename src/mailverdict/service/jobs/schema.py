@@ -1,9 +1,11 @@
 """The store's tables and connections, on SQLite and PostgreSQL, and the lock of an SQLite file.
 
-The backlog has how many unfinished jobs each client has, by state. Whoever changes jobs keeps it right (`Changes`).
+The backlog has how many unfinished jobs each client has, by state. Whoever changes jobs keeps it
+right (`Changes`).
 
-One process uses an SQLite file at a time, and has the only worker of it. The operating system releases the lock when
-the process ends, however it ends. Any number of APIs and workers use a PostgreSQL database.
+One process uses an SQLite file at a time, and has the only worker of it. The operating system
+releases the lock when the process ends, however it ends. Any number of APIs and workers use a
+PostgreSQL database.
 """
 
 from __future__ import annotations
@@ -56,7 +58,10 @@ NUMBER = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers only an 
 
 
 def partial_index(name: str, *columns: str, where: str) -> Index:
-    """An index of some rows. The databases use it only for a query that has the same condition as a constant."""
+    """An index of some rows.
+
+    The databases use it only for a query that has the same condition as a constant.
+    """
     return Index(name, *columns, sqlite_where=text(where), postgresql_where=text(where))
 
 
@@ -110,7 +115,9 @@ quota = Table(
     Column("day", String(10), primary_key=True),
     Column("used", Integer, nullable=False),
 )
-backlog = Table(  # the unfinished jobs of each client, and its pace; each transaction that changes jobs keeps it right
+# The unfinished jobs of each client, and its pace; each transaction that changes jobs keeps it
+# right.
+backlog = Table(
     "backlog",
     METADATA,
     Column("client", String(64), primary_key=True),
@@ -175,7 +182,10 @@ def lock_backlog(connection: Connection, clients: Collection[str]) -> None:
 
 
 def add_backlog(dialect: str) -> Any:
-    """The statement that counts new jobs of clients; a new one has a full bucket. It returns their rows."""
+    """The statement that counts new jobs of clients.
+
+    A new one has a full bucket. It returns their rows.
+    """
     statement = INSERTS[dialect](backlog)
     more = {name: backlog.c[name] + statement.excluded[name] for name in STATES}
     return statement.on_conflict_do_update(index_elements=["client"], set_=more).returning(
@@ -225,8 +235,8 @@ class Changes:
 
 # --- connections ----------------------------------------------------------------------------------
 
-# Limits of a connection to PostgreSQL, unless the URL has others, in seconds and milliseconds. If the database's host
-# loses its power, TCP alone would try for a quarter of an hour.
+# Limits of a connection to PostgreSQL, unless the URL has others, in seconds and milliseconds. If
+# the database's host loses its power, TCP alone would try for a quarter of an hour.
 CONNECTION = {
     "connect_timeout": "5",
     "keepalives_idle": "10",
@@ -235,9 +245,10 @@ CONNECTION = {
     "tcp_user_timeout": "15000",
 }
 
-# Limits that the server of PostgreSQL keeps for each of our sessions, in milliseconds and seconds. A process that stops
-# in the middle of a transaction, or whose host loses its power, would hold its locks without an end. It holds them for
-# less time than a submission is tried again (`group_committer.PATIENCE`), so that no client notices.
+# Limits that the server of PostgreSQL keeps for each of our sessions, in milliseconds and seconds.
+# A process that stops in the middle of a transaction, or whose host loses its power, would hold its
+# locks without an end. It holds them for less time than a submission is tried again
+# (`group_committer.PATIENCE`), so that no client notices.
 SESSION = {
     "lock_timeout": "250",
     "idle_in_transaction_session_timeout": "4000",
@@ -250,11 +261,17 @@ LOCK_NOT_AVAILABLE = "55P03"  # the SQLSTATE after `lock_timeout`
 
 
 class RowsLocked(Exception):
-    """Another process had rows locked for longer than `lock_timeout`; nothing was written, and the store is well."""
+    """Another process had rows locked for longer than `lock_timeout`.
+
+    Nothing was written, and the store is well.
+    """
 
 
 def parse_url(text: str) -> URL:
-    """The store's URL with the installed driver and time limits; the directory of an SQLite file must exist."""
+    """The store's URL with the installed driver and time limits.
+
+    The directory of an SQLite file must exist.
+    """
     url = make_url(text)
     if url.get_backend_name() == "postgresql":
         limits = {name: value for name, value in CONNECTION.items() if name not in url.query}
@@ -276,8 +293,8 @@ def is_shared(text: str) -> bool:
 def create_file(url: URL) -> None:
     """Create a missing SQLite file so that only its user can read it: it contains addresses.
 
-    SQLite gives the files beside it the same mode. The mode of an existing file is not changed. Raises `SettingsError`
-    if the file is read-only.
+    SQLite gives the files beside it the same mode. The mode of an existing file is not changed.
+    Raises `SettingsError` if the file is read-only.
     """
     path = url.database or ""
     if not path.startswith("file:"):  # a URI, which SQLite opens itself
@@ -295,8 +312,8 @@ def create_file(url: URL) -> None:
 def connect(url: URL, *, writes: bool) -> Engine:
     """An engine with one connection to an SQLite file.
 
-    The writer's transactions begin as writing ones (``BEGIN IMMEDIATE``), and a commit is synced to disk: WAL with
-    ``synchronous=NORMAL`` would lose the last commits at a power failure.
+    The writer's transactions begin as writing ones (``BEGIN IMMEDIATE``), and a commit is synced to
+    disk: WAL with ``synchronous=NORMAL`` would lose the last commits at a power failure.
     """
     arguments = {"check_same_thread": False, "timeout": 30}
     engine = create_engine(
@@ -313,7 +330,8 @@ def connect(url: URL, *, writes: bool) -> Engine:
 def create_postgresql_engine(url: URL, connections: int = 1) -> Engine:
     """An engine whose connections are replaced if they were dropped.
 
-    Nothing is prepared on the server: a plan made while the table of jobs was empty would read the whole table later.
+    Nothing is prepared on the server: a plan made while the table of jobs was empty would read the
+    whole table later.
     """
     common = {"pool_size": connections, "max_overflow": 0, "hide_parameters": True}
     try:
@@ -328,7 +346,10 @@ def create_postgresql_engine(url: URL, connections: int = 1) -> Engine:
 
 
 def limit_session(connection: Any, _: object) -> None:
-    """Set the limits of a new session; not when it is opened, since a pooler in between may refuse such options."""
+    """Set the limits of a new session.
+
+    Not when it is opened, since a pooler in between may refuse such options.
+    """
     with connection.cursor() as cursor:
         for name, value in SESSION.items():
             cursor.execute("SELECT set_config(%s, %s, false)", (name, value))
@@ -336,14 +357,16 @@ def limit_session(connection: Any, _: object) -> None:
 
 
 def lift_limits(connection: Connection) -> None:
-    """Let a transaction wait for locks, and take its time: for the tables as a whole, and not for rows."""
+    """Let a transaction about whole tables wait for locks, and take its time."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SET LOCAL lock_timeout = 0"))
         connection.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))
 
 
 def convert_error(context: ExceptionContext) -> RowsLocked | None:
-    """`RowsLocked` after a lock's time limit; reduce any other error of the server to its first line.
+    """`RowsLocked` after a lock's time limit.
+
+    Reduce any other error of the server to its first line.
 
     Errors are logged, and the details quote the row with its address.
     """
@@ -373,8 +396,8 @@ MIGRATION_LOCK = 0x6D61696C7665  # advisory lock of one who creates or changes t
 def prepare(engine: Engine) -> str:
     """Create the tables of an empty database, and return the store's secret.
 
-    `SettingsError` if the database cannot be used or has another version. Waits up to `START_WAIT` for a server that
-    cannot be used yet, as after a reboot of all hosts, and says so at once.
+    `SettingsError` if the database cannot be used or has another version. Waits up to `START_WAIT`
+    for a server that cannot be used yet, as after a reboot of all hosts, and says so at once.
     """
     until = time.monotonic() + START_WAIT
     is_announced = False
@@ -397,7 +420,10 @@ def prepare(engine: Engine) -> str:
 
 
 def create_or_read(connection: Connection) -> str:
-    """The store's secret, which makes job identifiers that nobody can guess; an empty database gets all tables."""
+    """The store's secret, which makes job identifiers that nobody can guess.
+
+    An empty database gets all tables.
+    """
     found = locked_version(connection)
     if found is None:
         METADATA.create_all(connection)
@@ -424,7 +450,10 @@ def unusable(engine: Engine, exc: SQLAlchemyError) -> SettingsError:
 
 
 def locked_version(connection: Connection) -> int | None:
-    """The schema's version, None if the database is empty; nobody else changes it during the transaction."""
+    """The schema's version, None if the database is empty.
+
+    Nobody else changes it during the transaction.
+    """
     if connection.dialect.name == "postgresql":
         connection.execute(text("SET LOCAL lock_timeout = 0"))  # of an upgrade
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})

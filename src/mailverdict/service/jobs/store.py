@@ -1,10 +1,11 @@
 """`Store`: jobs, quota and backlog in a database, by the same statements on SQLite and PostgreSQL.
 
-Each method but `write` and `read` is one transaction, on a thread of the store. It gets the time from the database, so
-that hosts whose clocks differ agree; in SQLite that is the process's own.
+Each method but `write` and `read` is one transaction, on a thread of the store. It gets the time
+from the database, so that hosts whose clocks differ agree; in SQLite that is the process's own.
 
-Each transaction locks rows in one order, so that none waits for one that waits for it: `quota`, then `backlog`, both
-by client, then `job` by `seq`. So who has the rows of some clients in `backlog` may change the states of their jobs.
+Each transaction locks rows in one order, so that none waits for one that waits for it: `quota`,
+then `backlog`, both by client, then `job` by `seq`. So who has the rows of some clients in
+`backlog` may change the states of their jobs.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, compress
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from sqlalchemy import (
@@ -58,8 +59,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Execute = Callable[[str, tuple[Any, ...]], Iterable[Any]]
 WRITERS, READERS = 4, 2  # connections to PostgreSQL
-# Seconds. A moment that lies further in the future was written before the clock was put back. A nearer one may be of
-# another transaction, which read the clock later and ended earlier.
+# Seconds. A moment that lies further in the future was written before the clock was put back. A
+# nearer one may be of another transaction, which read the clock later and ended earlier.
 CLOCK_STEP = 10.0
 # The database does not answer, or another process has a lock of it. Later attempts may succeed.
 STORE_UNAVAILABLE = (SQLAlchemyError, SettingsError, RowsLocked)
@@ -103,7 +104,7 @@ class StoredJob(NamedTuple):
 
 
 class Debit(NamedTuple):
-    """Add `cost` to the quota that a client has used today, and write jobs: all of it or nothing."""
+    """Add `cost` to what a client has used today, and write jobs: all of it or nothing."""
 
     client: str
     cost: int
@@ -111,7 +112,7 @@ class Debit(NamedTuple):
 
 
 class Account(NamedTuple):
-    """What a client has left at a moment: quota of the day, and bulk jobs that would start without a wait."""
+    """What a client has left: quota of the day, and bulk jobs that would start at once."""
 
     now: float
     remaining: int
@@ -186,13 +187,12 @@ class Store:
         else:
             create_file(parsed)
             self.unlock = lock_file(parsed)
-            self.writer, self.reader = connect(parsed, writes=True), connect(parsed, writes=False)
-        self.writers = ThreadPoolExecutor(
-            WRITERS if self.is_shared else 1, "mailverdict-store-writer"
-        )
-        self.readers = ThreadPoolExecutor(
-            READERS if self.is_shared else 1, "mailverdict-store-reader"
-        )
+            self.writer = connect(parsed, writes=True)
+            self.reader = connect(parsed, writes=False)
+        writers = WRITERS if self.is_shared else 1
+        readers = READERS if self.is_shared else 1
+        self.writers = ThreadPoolExecutor(writers, "mailverdict-store-writer")
+        self.readers = ThreadPoolExecutor(readers, "mailverdict-store-reader")
         try:
             self.secret = prepare(self.writer)
         except BaseException:
@@ -204,8 +204,8 @@ class Store:
         can_wait = settings.when_saturated is WhenSaturated.WAIT
         # At which bulk jobs of a client are started; 0: no limit.
         self.rate = settings.rate_limit if can_wait else 0.0
-        # To make batches large enough to share SMTP sessions, a client's jobs start when the tokens of a second have
-        # collected, or enough for all of them.
+        # To make batches large enough to share SMTP sessions, a client's jobs start when the tokens
+        # of a second have collected, or enough for all of them.
         self.start_tokens = max(1.0, min(self.rate, settings.rate_burst))
 
     async def write(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -232,19 +232,18 @@ class Store:
 
     def now(self, connection: Connection) -> float:
         """The present time, in seconds since the epoch."""
-        return (
-            self.clock()
-            if self.clock is not None
-            else float(connection.scalar(select(DATABASE_NOW)) or 0.0)
-        )
+        if self.clock is not None:
+            return self.clock()
+        return float(connection.scalar(select(DATABASE_NOW)) or 0.0)
 
     # --- submission -------------------------------------------------------------------------------
 
     def submit(self, debits: Sequence[Debit]) -> Sequence[Account | Exception]:
         """Debit quota and write jobs, in one transaction.
 
-        If jobs exist already, because two processes wrote one submission at once, each debit gets a transaction, and
-        the one that failed has the exception as its result. `QueueFull` is a result, too.
+        If jobs exist already, because two processes wrote one submission at once, each debit gets a
+        transaction, and the one that failed has the exception as its result. `QueueFull` is a
+        result, too.
         """
         if self.driver is not None and not any(debit.jobs for debit in debits):
             return self.submit_debits(self.driver, debits)
@@ -258,7 +257,7 @@ class Store:
     def submit_debits(
         self, driver: sqlite3.Connection, debits: Sequence[Debit]
     ) -> Sequence[Account]:
-        """Debit quota where no jobs are written, as for single checks, by the driver of SQLite alone.
+        """Debit quota without jobs, as for single checks, by the driver of SQLite alone.
 
         With SQLAlchemy a single check takes a tenth more processor time.
         """
@@ -281,7 +280,7 @@ class Store:
         with self.writer.connect() as connection:
             now = self.now(connection)
             fits = self.find_room(connection, debits)
-            with_room = [debit for debit, has_room in zip(debits, fits, strict=True) if has_room]
+            with_room = list(compress(debits, fits))
             accounts = iter(self.debit(connection.exec_driver_sql, with_room, now))
             results: list[Account | Exception] = []
             granted: list[Debit] = []
@@ -305,8 +304,8 @@ class Store:
     def find_room(self, connection: Connection, debits: Sequence[Debit]) -> list[bool]:
         """Whether the queue has room for the jobs of each debit, if jobs wait.
 
-        A client may have as many waiting jobs as there is room for others, so that one alone can fill half of the
-        queue, and leaves room for others then.
+        A client may have as many waiting jobs as there is room for others, so that one alone can
+        fill half of the queue, and leaves room for others then.
         """
         sizes = [sum(new.status == JobStatus.QUEUED for new in debit.jobs) for debit in debits]
         if self.settings.when_saturated is not WhenSaturated.WAIT or not any(sizes):
@@ -325,9 +324,10 @@ class Store:
         return fits
 
     def debit(self, execute: Execute, debits: Sequence[Debit], now: float) -> list[Account]:
-        """Debit the quota of each client at once, or debit by debit if its limit does not cover all.
+        """Debit the quota of each client at once, or one by one if it does not cover all.
 
-        All clients are updated in one order first, so that concurrent transactions cannot block each other for good.
+        All clients are updated in one order first, so that concurrent transactions cannot block
+        each other for good.
         """
         if not debits:
             return []
@@ -336,44 +336,53 @@ class Store:
         for debit in debits:
             costs[debit.client] = costs.get(debit.client, 0) + debit.cost
         totals = self.try_debit(execute, costs, day)
-        left = {
-            client: self.settings.daily_limit - used + costs[client]
-            for client, used in totals.items()
-        }
+        limit = self.settings.daily_limit
+        left = {}
+        for client, used in totals.items():
+            left[client] = limit - used + costs[client]
         accounts: dict[int, Account] = {}
         for number, debit in sorted(enumerate(debits), key=lambda item: item[1].client):
-            client, cost = debit.client, debit.cost
+            client = debit.client
             if client in left:
-                left[client] -= cost
+                left[client] -= debit.cost
                 accounts[number] = Account(now, left[client])
                 continue
-            used = self.try_debit(execute, {client: cost}, day).get(client)
-            granted = used is not None
-            if used is None:
-                statement = SELECT_USED.format(self.mark, self.mark)
-                used = next((row[0] for row in execute(statement, (client, day))), 0)
-            accounts[number] = Account(
-                now, max(self.settings.daily_limit - used, 0), granted=granted
-            )
+            total = self.try_debit(execute, {client: debit.cost}, day).get(client)
+            granted = total is not None
+            if total is None:
+                total = self.used(execute, client, day)
+            accounts[number] = Account(now, max(limit - total, 0), granted=granted)
         return [accounts[number] for number in range(len(debits))]
+
+    def used(self, execute: Execute, client: str, day: str) -> int:
+        statement = SELECT_USED.format(self.mark, self.mark)
+        for row in execute(statement, (client, day)):
+            return int(row[0])
+        return 0
 
     def try_debit(self, execute: Execute, costs: Mapping[str, int], day: str) -> dict[str, int]:
         """Add costs to what clients have used where the limit covers it; return their new totals.
 
-        A cost above the limit adds nothing, since a new row has no condition; its row is locked like the others.
+        A cost above the limit adds nothing, since a new row has no condition; its row is locked
+        like the others.
         """
         most = self.settings.daily_limit
-        rows = [
-            (client, day, cost if cost <= most else 0) for client, cost in sorted(costs.items())
-        ]
+        rows = []
+        for client, cost in sorted(costs.items()):
+            added = cost if cost <= most else 0
+            rows.append((client, day, added))
         statement = ADD_USED.format(rows_of_marks(self.mark, rows), self.mark)
-        found = execute(statement, (*chain.from_iterable(rows), min(most, 2**62)))
-        return {client: used for client, used in found if costs[client] <= most}
+        values = (*chain.from_iterable(rows), min(most, 2**62))
+        totals = execute(statement, values)
+        return {client: used for client, used in totals if costs[client] <= most}
 
     def add_jobs(
         self, connection: Connection, debits: Sequence[Debit], now: float
     ) -> dict[str, float]:
-        """Write the jobs of debits and count them; return how many more of each client would start without a wait."""
+        """Write the jobs of debits and count them.
+
+        Return how many more of each client would start without a wait.
+        """
         if not debits:
             return {}
         changes = Changes()
@@ -382,15 +391,22 @@ class Store:
             changes.counts[debit.client, "waiting"] += 0
             for new in debit.jobs:
                 changes.add(debit.client, new.status, new.due_in)
-        full = {"tokens": float(min(self.settings.rate_burst, 2**53)), "counted_at": now}
-        counts = [{"client": row.pop("of"), **row, **full} for row in changes.rows()]
-        standing = connection.execute(self.add_open, counts)
-        tokens = {row.client: self.tokens_of(row, now) - row.waiting for row in standing}
-        rows = [job_row(debit.client, new, now) for debit in debits for new in debit.jobs]
+        full = float(min(self.settings.rate_burst, 2**53))
+        counts = []
+        for row in changes.rows():
+            client = row.pop("of")
+            counts.append({"client": client, **row, "tokens": full, "counted_at": now})
+        tokens = {}
+        for standing in connection.execute(self.add_open, counts):
+            tokens[standing.client] = self.tokens_of(standing, now) - standing.waiting
+        rows = []
+        for debit in debits:
+            for new in debit.jobs:
+                rows.append(job_row(debit.client, new, now))
         insert_jobs(connection, rows)
         return tokens
 
-    # --- what is read ---------------------------------------------------------------------------------
+    # --- what is read -----------------------------------------------------------------------------
 
     def tokens_of(self, row: Row[Any], now: float) -> float:
         """The tokens for bulk jobs that a client has at present, by its row of `backlog`."""
@@ -415,9 +431,8 @@ class Store:
             now = self.now(connection)
             used = quota_used(connection, client, self.settings.day_of(now))
             remaining = max(self.settings.daily_limit - used, 0)
-            row = connection.execute(
-                select(backlog).where(backlog.c.client == client)
-            ).one_or_none()
+            of_client = select(backlog).where(backlog.c.client == client)
+            row = connection.execute(of_client).one_or_none()
             free = float(self.settings.rate_burst)
             if row is not None:
                 free = self.tokens_of(row, now) - row.waiting
@@ -435,11 +450,8 @@ class Store:
 
     def depth(self) -> Depth:
         """What waits, and who works."""
-        rows = (
-            select(*(worker.c[name] for name in WorkerRow._fields))
-            .where(self.is_running())
-            .order_by(worker.c.id)
-        )
+        columns = [worker.c[name] for name in WorkerRow._fields]
+        rows = select(*columns).where(self.is_running()).order_by(worker.c.id)
         age = 0.0
         workers: tuple[WorkerRow, ...] = ()
         with self.reader.begin() as connection:
@@ -455,20 +467,16 @@ class Store:
     def accepts_writes(self) -> bool:
         """Whether the database, which answers, accepts writes as far as it says."""
         with self.reader.begin() as connection:
-            if self.is_shared:  # a standby, or set so by an administrator
-                return bool(
-                    connection.scalar(
-                        text("SELECT current_setting('transaction_read_only') = 'off'")
-                    )
-                )
-            return connection.scalar(select(1)) == 1
+            if not self.is_shared:
+                return connection.scalar(select(1)) == 1
+            # A standby, or set so by an administrator.
+            is_writable = text("SELECT current_setting('transaction_read_only') = 'off'")
+            return bool(connection.scalar(is_writable))
 
 
 def quota_used(connection: Connection, client: str, day: str) -> int:
-    return (
-        connection.scalar(select(quota.c.used).where(quota.c.client == client, quota.c.day == day))
-        or 0
-    )
+    used = select(quota.c.used).where(quota.c.client == client, quota.c.day == day)
+    return connection.scalar(used) or 0
 
 
 def job_row(client: str, new: NewJob, now: float) -> dict[str, Any]:
@@ -486,36 +494,39 @@ def job_row(client: str, new: NewJob, now: float) -> dict[str, Any]:
 
 
 def insert_jobs(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Add rows to `job`: on PostgreSQL by one statement, which would else have an INSERT for each of them."""
+    """Add rows to `job`, on PostgreSQL by one INSERT for all of them."""
     if connection.dialect.name == "postgresql":
         columns = {name: [row[name] for row in rows] for name in rows[0]}
-        connection.execute(
-            INSERT_ROWS, {**columns, "email": list(map(json.dumps, columns["email"]))}
-        )
+        columns["email"] = list(map(json.dumps, columns["email"]))
+        connection.execute(INSERT_ROWS, columns)
     else:
         connection.execute(insert(job), rows)
 
 
 def rows_of_marks(mark: str, rows: Sequence[Sequence[object]]) -> str:
     """The rows of a VALUES, each value a mark for a parameter: what differs between the drivers."""
-    return ", ".join([f"({', '.join([mark] * len(rows[0]))})"] * len(rows))
+    row = ", ".join([mark] * len(rows[0]))
+    return ", ".join([f"({row})"] * len(rows))
 
 
 ADD_USED = """
     INSERT INTO quota (client, day, used) VALUES {} ON CONFLICT (client, day)
-    DO UPDATE SET used = quota.used + excluded.used WHERE quota.used + excluded.used <= {} RETURNING client, used
+    DO UPDATE SET used = quota.used + excluded.used WHERE quota.used + excluded.used <= {}
+    RETURNING client, used
 """
 SELECT_USED = "SELECT used FROM quota WHERE client = {} AND day = {}"
 INSERT_ROWS = text("""
     INSERT INTO job (
-        job_id, client, email, validation_type, status, attempt, due, verification, message, created_at, updated_at,
-        owner, priority, second_pass
+        job_id, client, email, validation_type, status, attempt, due, verification, message,
+        created_at, updated_at, owner, priority, second_pass
     )
     SELECT * FROM unnest(
-        CAST(:job_id AS text[]), CAST(:client AS text[]), CAST(:email AS text[]), CAST(:validation_type AS text[]),
+        CAST(:job_id AS text[]), CAST(:client AS text[]), CAST(:email AS text[]),
+        CAST(:validation_type AS text[]),
         CAST(:status AS text[]), CAST(:attempt AS integer[]), CAST(:due AS double precision[]),
-        CAST(:verification AS text[]), CAST(:message AS text[]), CAST(:created_at AS double precision[]),
-        CAST(:updated_at AS double precision[]), CAST(:owner AS text[]), CAST(:priority AS integer[]),
+        CAST(:verification AS text[]), CAST(:message AS text[]),
+        CAST(:created_at AS double precision[]), CAST(:updated_at AS double precision[]),
+        CAST(:owner AS text[]), CAST(:priority AS integer[]),
         CAST(:second_pass AS boolean[])
     )
 """)
@@ -532,18 +543,22 @@ def detached_connection(engine: Engine) -> sqlite3.Connection:
 
 # --- commits whose answer is lost -----------------------------------------------------------------
 
-# The connection to PostgreSQL may break after COMMIT was sent. Such a transaction may have been carried out, and its
-# client must not be told the opposite. A transaction that adds jobs therefore holds an advisory lock with the name of
-# the first one. Who gets this lock later knows that the transaction has ended, and whether the job is there shows how.
+# The connection to PostgreSQL may break after COMMIT was sent. Such a transaction may have been
+# carried out, and its client must not be told the opposite. A transaction that adds jobs therefore
+# holds an advisory lock with the name of the first one. Who gets this lock later knows that the
+# transaction has ended, and whether the job is there shows how.
 COMMIT_WAIT = 10.0  # seconds in which the database may come back and the transaction may end
 COMMIT_PAUSE = 0.2  # seconds between two attempts
 LOCK_JOB = text("SELECT pg_try_advisory_xact_lock(hashtextextended(:job_id, 0))")
 
 
 def commit(connection: Connection, job_id: str | None) -> None:
-    """Commit a transaction, which has added a job or else None; an error means that the job was not added.
+    """Commit a transaction, which has added a job or else None.
 
-    Unless a job tells, or if the database does not come back in time, it is not known what an error means.
+    An error means that the job was not added.
+
+    Unless a job tells, or if the database does not come back in time, it is not known what an error
+    means.
     """
     if job_id is not None:
         connection.execute(LOCK_JOB, {"job_id": job_id})
@@ -555,15 +570,17 @@ def commit(connection: Connection, job_id: str | None) -> None:
 
 
 def is_added(connection: Connection, job_id: str) -> bool:
-    """Whether the transaction that added a job was carried out; False if that could not be found out in time."""
+    """Whether the transaction that added a job was carried out.
+
+    False if that could not be found out in time.
+    """
     until = time.monotonic() + COMMIT_WAIT
     while time.monotonic() < until:
         try:
             connection.rollback()  # the next statement connects again
             if connection.scalar(LOCK_JOB, {"job_id": job_id}):
-                return (
-                    connection.scalar(select(job.c.seq).where(job.c.job_id == job_id)) is not None
-                )
+                added = select(job.c.seq).where(job.c.job_id == job_id)
+                return connection.scalar(added) is not None
         except DBAPIError:
             pass  # the database is away
         time.sleep(COMMIT_PAUSE)

@@ -1,4 +1,7 @@
-"""New jobs: their first state and their identifiers. `ServiceState.debit` writes them with the quota that they cost."""
+"""New jobs: their first state and their identifiers.
+
+`ServiceState.debit` writes them with the quota that they cost.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from .worker import dump_verification
 
 MALFORMED = "Invalid email format"
 JOB_ID_OCTETS = 16  # random, so that nobody finds the job of another client by guessing
+ID_LENGTH = 2 * JOB_ID_OCTETS  # characters
 
 
 def new_job(
@@ -39,7 +43,7 @@ def new_job(
 
 
 def check_job(email: str, owner: str) -> NewJob:
-    """The job of a single check by `smtp`, which the worker of an owner of mail servers answers before other jobs."""
+    """The job of a single check by `smtp`, which a worker answers before other jobs."""
     [job_id] = new_job_ids(1)
     return NewJob(job_id, email, ValidationType.SMTP, JobStatus.PROCESSING, owner=owner, priority=1)
 
@@ -51,32 +55,43 @@ def malformed_job(job_id: str, email: str, validation_type: str) -> NewJob:
 
 def new_job_ids(count: int) -> list[str]:
     """Random identifiers, out of one call for random bytes."""
-    size = 2 * JOB_ID_OCTETS
     digits = secrets.token_hex(JOB_ID_OCTETS * count)
-    return [digits[at : at + size] for at in range(0, len(digits), size)]
+    return [digits[start : start + ID_LENGTH] for start in range(0, len(digits), ID_LENGTH)]
 
 
 def keyed_job_ids(secret: str, client: str, key: str, count: int) -> list[str]:
     """The identifiers of a submission with an Idempotency-Key: the same each time it is repeated.
 
-    Others cannot compute them without the store's secret: if there are no client keys, an identifier is all that is
-    needed to read the job.
+    Others cannot compute them without the store's secret: if there are no client keys, an
+    identifier is all that is needed to read the job.
     """
-    names = (f"{client}\n{key}\n{number}".encode() for number in range(count))
-    return [
-        hmac.digest(secret.encode(), name, "sha256").hex()[: 2 * JOB_ID_OCTETS] for name in names
-    ]
+    job_ids = []
+    for number in range(count):
+        digest = hmac.digest(secret.encode(), name_of_line(client, key, number), "sha256")
+        job_ids.append(digest.hex()[:ID_LENGTH])
+    return job_ids
 
 
 def former_job_ids(client: str, key: str, count: int) -> list[str]:
     """The identifiers as versions without a secret made them.
 
-    Their jobs are looked for first, so that a submission that is repeated after an upgrade is not paid for twice.
+    Their jobs are looked for first, so that a submission that is repeated after an upgrade is not
+    paid for twice.
     """
-    names = (f"{client}\n{key}\n{number}" for number in range(count))
-    return [hashlib.sha256(name.encode()).hexdigest()[: 2 * JOB_ID_OCTETS] for name in names]
+    job_ids = []
+    for number in range(count):
+        digest = hashlib.sha256(name_of_line(client, key, number))
+        job_ids.append(digest.hexdigest()[:ID_LENGTH])
+    return job_ids
+
+
+def name_of_line(client: str, key: str, number: int) -> bytes:
+    return f"{client}\n{key}\n{number}".encode()
 
 
 def is_job_id(text: str) -> bool:
-    """Whether a text has the form of our identifiers; the database is not queried for anything else."""
-    return len(text) == 2 * JOB_ID_OCTETS and text.isalnum() and text.isascii()
+    """Whether a text has the form of our identifiers.
+
+    The database is not queried for anything else.
+    """
+    return len(text) == ID_LENGTH and text.isalnum() and text.isascii()

@@ -1,9 +1,10 @@
 """`Worker`: what happens to a job between its submission and its removal, on either store.
 
-In the process of the API (SQLite) or in any number of processes (PostgreSQL) it looks four times a second: `claim`
-gives it waiting jobs, and their results are written as they come. On PostgreSQL a job by `smtp` is first routed to the
-owner of its mail servers; the worker that has the owner verifies the owner's jobs in pieces, so that in the whole
-cluster one worker asks a mail server. A worker renews its lease every two seconds; what others let lapse, it frees.
+In the process of the API (SQLite) or in any number of processes (PostgreSQL) it looks four times a
+second: `claim` gives it waiting jobs, and their results are written as they come. On PostgreSQL a
+job by `smtp` is first routed to the owner of its mail servers; the worker that has the owner
+verifies the owner's jobs in pieces, so that in the whole cluster one worker asks a mail server. A
+worker renews its lease every two seconds; what others let lapse, it frees.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ RENEW_INTERVAL = 2.0  # seconds
 LOST_AFTER = LEASE / 2
 PURGE_INTERVAL = 600.0  # seconds
 ABORT_AFTER = 10.0  # seconds that results have to be written when the worker stops
-# An owner's jobs are verified in pieces of about so many seconds: single checks wait for the end of one.
+# An owner's jobs are verified in pieces of about so many seconds: single checks wait for the end of
+# one.
 PIECE_SECONDS = 10.0
 FIRST_PIECE = 100  # jobs
 SMALLEST_PIECE = 50  # jobs; fewer would open a session for each few
@@ -108,16 +110,15 @@ class Worker:
         self.lost_after = LOST_AFTER
         self.wakeup = asyncio.Event()
         self.held: set[int] = set()  # claimed jobs
-        self.asked: dict[
-            str, set[str]
-        ] = {}  # owners that are asked, and the clients of their present jobs
+        # Owners that are asked, and the clients of their present jobs; none before these are read.
+        self.asked: dict[str, set[str]] = {}
         self.stuck: set[int] = set()  # jobs of owners whose results can never be written
         self.others_wait = False  # owners wait for a place
         self.given_up: dict[str, None] = {}  # owners with more jobs, the last one at the end
-        self.is_unsure = (
-            False  # the answer to a claim was lost, so that there may be more jobs than `held`
-        )
-        self.is_lost = False  # others have its jobs, or may have them soon: it verifies nothing until it registers again
+        # The answer to a claim was lost, so that there may be more jobs than `held`.
+        self.is_unsure = False
+        # Others have its jobs, or may have them soon: it verifies nothing until it registers again.
+        self.is_lost = False
         self.renewed_at = time.monotonic()
         self.unwritten: set[object] = set()  # what could not be written and is tried again
         self.batches: set[asyncio.Task[None]] = set()  # verifications under way
@@ -132,10 +133,10 @@ class Worker:
         running = [self.run(), self.purge_periodically()]
         if self.store.is_shared:
             running += [self.renew_periodically(), self.outages.watch(self.renew)]
-        self.tasks = [asyncio.create_task(each) for each in running]
+        self.tasks = list(map(asyncio.create_task, running))
 
     async def close(self) -> None:
-        """Stop: end the verifications, write what is known, leave the rest to other workers or the next start."""
+        """Stop: end the verifications, write what is known, leave the rest to others."""
         self.interrupt()
         for task in self.tasks:
             task.cancel()
@@ -149,7 +150,7 @@ class Worker:
             await self.store.write(self.queue.leave, self.number)
 
     def is_working(self) -> bool:
-        """Whether it runs, has renewed its lease lately, and could write the results that it has."""
+        """Whether it runs, has renewed its lease lately, and could write its results."""
         is_running = bool(self.tasks) and not any(task.done() for task in self.tasks)
         is_late = self.store.is_shared and time.monotonic() - self.renewed_at > self.lost_after
         return is_running and not self.unwritten and not is_late
@@ -187,11 +188,10 @@ class Worker:
             batches.setdefault((job.validation_type, client), []).append(job)
         for (validation_type, _), batch in batches.items():
             self.start(self.begin(validation_type, batch))
-        if claimed.refused:
-            saturated = [
-                (job, CheckOutcome(job.email, failure=EngineFailure.SATURATED))
-                for job in claimed.refused
-            ]
+        saturated = []
+        for job in claimed.refused:
+            saturated.append((job, CheckOutcome(job.email, failure=EngineFailure.SATURATED)))
+        if saturated:
             keep(self.settle(saturated), self.writing)
         asks_owners = self.store.is_shared and ValidationType.SMTP in types
         beginning = list(self.asked.values()).count(set())
@@ -229,7 +229,7 @@ class Worker:
             await asyncio.sleep(RENEW_INTERVAL)
 
     async def renew(self) -> None:
-        """Renew the lease, or register again: when the results that it has are written, others get the rest."""
+        """Renew the lease, or register again as soon as the results that it has are written."""
         if not self.is_lost and not await self.store.write(self.queue.renew, self.number):
             self.interrupt()
         if self.is_lost and not self.batches and not self.unwritten:
@@ -262,7 +262,10 @@ class Worker:
     # --- verification -----------------------------------------------------------------------------
 
     async def begin(self, validation_type: str, jobs: Sequence[StoredJob]) -> None:
-        """Verify claimed jobs; on PostgreSQL those that need a mail server are left to its owner."""
+        """Verify claimed jobs.
+
+        On PostgreSQL those that need a mail server are left to its owner.
+        """
         if self.is_routed(validation_type):
             jobs = await self.route(jobs)
         await self.verify(validation_type, jobs)
@@ -274,16 +277,16 @@ class Worker:
     async def route(self, jobs: Sequence[StoredJob]) -> Sequence[StoredJob]:
         """Write who owns the mail servers of jobs; return the jobs that need none."""
         try:
-            found = await find_owners(self.engine.backend, {each.email for each in jobs})
-        except (
-            BackendError
-        ) as exc:  # the resolver cannot be used: the engine says so for every address
+            emails = {job.email for job in jobs}
+            owner_of = await find_owners(self.engine.backend, emails)
+        except BackendError as exc:
+            # The resolver cannot be used: the engine says so for every address.
             LOG.error("the mail servers could not be found: %s", exc)
             return jobs
         owners: dict[int, str] = {}
         without_owner: list[StoredJob] = []
         for job in jobs:
-            name = found[job.email]
+            name = owner_of[job.email]
             if name:
                 owners[job.seq] = name
             else:
@@ -297,18 +300,21 @@ class Worker:
         return without_owner
 
     async def ask(self, name: str) -> None:
-        """Verify the single checks and the jobs of an owner in pieces, and go on while there are any.
+        """Verify the single checks and the jobs of an owner in pieces while there are any.
 
         After `piece_seconds` another owner that waits gets the place of this one.
         """
         began = time.monotonic()
         size = FIRST_PIECE
-        while taken := await self.until_written(
-            partial(self.store.read, self.queue.take, name, size)
-        ):
+        while True:
+            take = partial(self.store.read, self.queue.take, name, size)
+            taken = await self.until_written(take)
+            if not taken:
+                break
             jobs = [job for job in taken if job.seq not in self.stuck]
             if not jobs:
-                return  # nobody asks again what cannot be written, until this worker is started again
+                # Nobody asks again what cannot be written, until this worker is started again.
+                return
             checks = [job for job in jobs if job.priority]
             piece = checks or jobs
             piece_began = time.monotonic()
@@ -318,21 +324,24 @@ class Worker:
             limit = "check_timeout" if checks else "job_timeout"
             await self.verify(ValidationType.SMTP, piece, limit)
             if len(piece) >= size:
-                wanted = size * self.piece_seconds / max(time.monotonic() - piece_began, 0.001)
+                seconds = max(time.monotonic() - piece_began, 0.001)
+                wanted = size * self.piece_seconds / seconds
                 size = int(min(max(wanted, SMALLEST_PIECE), BATCH_LIMIT))
             if time.monotonic() - began > self.piece_seconds and self.others_wait:
                 self.given_up[name] = None
                 break
-        await self.until_written(
-            partial(self.store.write, self.queue.release_owner, self.number, name)
-        )
+        release = partial(self.store.write, self.queue.release_owner, self.number, name)
+        await self.until_written(release)
         self.asked.pop(name, None)
         self.wakeup.set()
 
     async def verify(
         self, validation_type: str, jobs: Sequence[StoredJob], limit: str = "job_timeout"
     ) -> None:
-        """Verify jobs of one type, and write their results as they come; the jobs of one address share its outcome."""
+        """Verify jobs of one type, and write their results as they come.
+
+        The jobs of one address share its outcome.
+        """
         unanswered: dict[str, list[StoredJob]] = {}
         for job in jobs:
             unanswered.setdefault(job.email.strip(), []).append(job)
@@ -358,7 +367,8 @@ class Worker:
                     settle(outcomes)
         except TimeoutError:
             LOG.error("the engine did not answer %d jobs in time", len(unanswered))
-            settle([CheckOutcome(email, failure=EngineFailure.ERROR) for email in unanswered])
+            failure = EngineFailure.ERROR
+            settle([CheckOutcome(email, failure=failure) for email in unanswered])
         await asyncio.gather(*(asyncio.shield(task) for task in written))
 
     # --- results ----------------------------------------------------------------------------------
@@ -382,17 +392,19 @@ class Worker:
             self.stuck.update(job.seq for job in jobs)
 
     async def write_outcomes(self, jobs: Sequence[StoredJob], finished: Sequence[Finished]) -> None:
-        """Write outcomes, for as long as the store is unavailable again and again; then count the jobs that ended.
+        """Write outcomes, for as long as the store is unavailable again and again.
 
-        Those of each client are an operation of their own, so that none waits for the rows of another client.
+        Then count the jobs that ended.
+
+        Those of each client are an operation of their own, so that none waits for the rows of
+        another client.
         """
         by_client: dict[str, list[JobOutcome]] = {}
         for outcome, _ in finished:
             by_client.setdefault(outcome.client, []).append(outcome)
-        writes = [
-            self.until_written(partial(self.results.run, outcomes))
-            for outcomes in by_client.values()
-        ]
+        writes = []
+        for outcomes in by_client.values():
+            writes.append(self.until_written(partial(self.results.run, outcomes)))
         written = set().union(*await asyncio.gather(*writes))
         for job, (outcome, verification) in zip(jobs, finished, strict=True):
             has_ended = job.seq in written and outcome.status != JobStatus.PROCESSING
@@ -402,7 +414,10 @@ class Worker:
         self.wakeup.set()
 
     async def until_written(self, write: Callable[[], Awaitable[T]]) -> T:
-        """Write, and try again for as long as the store is unavailable. All that is written may be written twice."""
+        """Write, and try again for as long as the store is unavailable.
+
+        All that is written may be written twice.
+        """
         mark = object()
         try:
             while True:
@@ -417,9 +432,12 @@ class Worker:
             self.unwritten.discard(mark)
 
     def outcome_of(self, job: StoredJob, outcome: CheckOutcome) -> Finished:
-        """What becomes of a job: it ends, or is tried again, as the engine was saturated or a mail server greylists it.
+        """What becomes of a job.
 
-        A job without further attempts ends as `throttled`, and a single check is not tried again: its client waits.
+        It ends, or is tried again, as the engine was saturated or a mail server greylists it.
+
+        A job without further attempts ends as `throttled`, and a single check is not tried again:
+        its client waits.
         """
         backoff = self.settings.saturation_backoff
         verification = outcome.verification
@@ -432,12 +450,13 @@ class Worker:
         )
         if outcome.failure is EngineFailure.SATURATED:
             if not job.priority and job.attempt < len(backoff):
-                return replace(again, attempt=job.attempt + 1, due_in=backoff[job.attempt]), None
-            verification = saturated_verification(
-                job.email.strip(), job.validation_type, Reason.THROTTLED
-            )
+                due_in = backoff[job.attempt]
+                return replace(again, attempt=job.attempt + 1, due_in=due_in), None
+            email = job.email.strip()
+            verification = saturated_verification(email, job.validation_type, Reason.THROTTLED)
         if verification is None:
-            return error_of(job, FAILURE_MESSAGE[outcome.failure or EngineFailure.ERROR]), None
+            failure = outcome.failure or EngineFailure.ERROR
+            return error_of(job, FAILURE_MESSAGE[failure]), None
         is_first_pass = bool(self.second_pass_after) and not (job.second_pass or job.priority)
         if Reason.GREYLISTED in verification.reasons and is_first_pass:
             return replace(again, second_pass=True, due_in=self.second_pass_after), None
@@ -450,10 +469,12 @@ class Worker:
 
 
 async def find_owners(backend: Backend, emails: Iterable[str]) -> dict[str, str | None]:
-    """The owner of the preferred mail server of each address's domain; None if no mail server would be asked.
+    """The owner of the preferred mail server of each address's domain.
 
-    A domain whose mail servers are not known, because its look-up failed or the backend does not use the DNS, is its
-    own owner.
+    None if no mail server would be asked.
+
+    A domain whose mail servers are not known, because its look-up failed or the backend does not
+    use the DNS, is its own owner.
     """
     domains = {email: observe_syntax(email.strip()).ascii_domain for email in emails}
     owners: dict[str, str | None] = {domain: domain or None for domain in domains.values()}
@@ -495,9 +516,6 @@ def keep(work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]]) -> asy
 
 def log_failure(task: asyncio.Task[None]) -> None:
     """Log why work ended early; its jobs stay in the store until the worker is started again."""
-    if (
-        not task.cancelled()
-        and (error := task.exception()) is not None
-        and not isinstance(error, LeaseLost)
-    ):
+    error = None if task.cancelled() else task.exception()
+    if error is not None and not isinstance(error, LeaseLost):
         LOG.error("jobs stay in processing until this worker is started again", exc_info=error)
