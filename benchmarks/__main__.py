@@ -48,8 +48,11 @@ NAMES = (
     "mailing",
     "hostile.answers",
     "hostile.tables",
+    "hostile.columns",
     "hostile.workbooks",
     "hostile.clients",
+    "hostile.page",
+    "hostile.frozen",
     "hostile.fairness",
 )
 BY_NAME = ("scale",)  # takes so long that it is run only if it is named
