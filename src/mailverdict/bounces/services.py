@@ -1,5 +1,10 @@
 """What sending services call their columns, outcomes and reasons: `bounce_services.toml`.
 
+    [[layout]]
+    name = "SendGrid events"
+    columns = { address = "email", at = "timestamp", outcome = "type event", ... }
+    needs = "email timestamp event sg_event_id|sg_message_id"
+
 An export is one service's only if it has a name that only that service uses. Any other one has the
 general reading: a layout made of the names that are there and mean an address, a time, a word, a
 reply or a status. In it the text of a cell says what it is: ``reason`` holds a word in one export,

@@ -1,5 +1,9 @@
 """The Dask driver: partitions are observed where they are, and each reads its own answers.
 
+    partition 3   observe_numbered  ->  observed/3.parquet    what it has to ask
+    task 17       run_task          ->  domains/17/...        ask_domains, and the other tasks
+    partition 3   attach_numbered   <-  answers/...           when the frame is computed
+
 So partitions, divisions, index and order of the caller's frame stay, the calling process has counts
 only, and no task of the returned frame waits for another while it holds rows.
 """
@@ -279,7 +283,6 @@ def pinned(data: Any) -> Any:
 
 
 def number_part(number: int) -> pd.Series[Any]:
-    """A partition that has its number."""
     return pd.Series([number], dtype="int64", name="number")
 
 
@@ -290,7 +293,6 @@ def observe_numbered(part: Any, number: pd.Series[Any], *, job: StageJob) -> pd.
 
 
 def run_task(number: int, *, task: Task, job: StageJob) -> pd.Series[Any]:
-    """Run one task."""
     return texts_of([task(number, job)])
 
 
@@ -320,7 +322,6 @@ def count_part(part: Any, *, job: StageJob) -> pd.DataFrame:
 
 
 def texts_of(texts: Any) -> pd.Series[Any]:
-    """Texts as a partition."""
     return pd.Series(texts, dtype=TEXT, name="text")
 
 
@@ -333,5 +334,4 @@ def distinct_texts(data: Any, job: StageJob) -> pa.StringArray:
 
 
 def read_part_texts(part: Any, *, job: StageJob) -> pd.Series[Any]:
-    """The distinct texts of one partition."""
     return texts_of(read_distinct(without_notes(part), job).to_pandas())

@@ -1,10 +1,12 @@
 """The Spark driver: `mapInArrow` runs the tasks and the stages on Arrow batches.
 
-The join is Spark's own.
+    a row       attach_batches    ada@web.de, pending, key web.de
+    shard 17    read_batches      key web.de, valid
+    joined      by the key        ada@web.de, valid
 
 The rows of the caller's frame go through Python once, for what follows from the cells alone, and
-get the key of the answer that they wait for. A join adds the answers, which tasks have written to
-the scratch folder.
+get the key of the answer that they wait for. Spark's own join adds the answers, which tasks have
+written to the scratch folder.
 """
 
 from __future__ import annotations
@@ -354,7 +356,6 @@ def run_batches(batches: Batches, *, task: Task, job: StageJob) -> Batches:
 
 
 def report_batch(report: str) -> pa.RecordBatch:
-    """The report of a task."""
     return pa.record_batch({"report": pa.array([report], pa.string())})
 
 
@@ -460,7 +461,6 @@ class SparkEngine:
         return self.session.createDataFrame(rows, self.answer_schema(job))
 
     def answer_schema(self, job: StageJob) -> str:
-        """The schema of the answers."""
         fields = ["key string"]
         for column in answer_columns(job):
             fields.append(f"{column.name} {TYPES.get(column.kind, 'string')}")
@@ -495,7 +495,6 @@ class SparkEngine:
 
 
 def reports_of(frame: Any) -> list[str]:
-    """The reports of tasks."""
     with own_errors():
         return [row["report"] for row in frame.collect()]
 

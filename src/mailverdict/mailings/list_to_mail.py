@@ -2,7 +2,11 @@
 
 A person may give another frame than `Mailing.frame`, and would mail people twice. Three things
 tell: the column of waves, the note of the call before (`notes.py`), and the experience, which knows
-the list by its key (`list_key.py`).
+the list by its key (`list_key.py`):
+
+    waves in the column                        the next wave goes on
+    none, but the note has released waves      an error: is it `Mailing.held`? (`check_frame`)
+    none, but the experience knows the list    an error, or a warning if the list has changed much
 """
 
 from __future__ import annotations
