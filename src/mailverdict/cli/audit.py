@@ -86,7 +86,7 @@ def audit(
         return
     with (
         private_files(),
-        temporary_folder() as made,
+        temporary_folder() as folder,
         chosen_backend(
             backend, sandbox=sandbox, resolver=resolver, resolver_check=resolver_check
         ) as asked,
@@ -105,13 +105,13 @@ def audit(
             settings,
             str(validation_type),
             policy or "balanced",
-            folder=made,
+            folder=folder,
             sessions=sessions,
             wanted=wanted,
         )
 
         def announce() -> None:
-            if browser and open_browser(write_redirect(made, url)):
+            if browser and open_browser(write_redirect(folder, url)):
                 print_status("The page opens in your browser. Its address:")
             else:
                 print_status("Open the page in a browser. Its address:")

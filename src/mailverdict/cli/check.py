@@ -33,11 +33,11 @@ def check(
         ) as asked,
         printed_warnings(),
     ):
-        found = mv.check(email, validation_type=validation_type, backend=asked)
+        verification = mv.check(email, validation_type=validation_type, backend=asked)
     if as_json:
-        print(json.dumps(found.to_dict(), ensure_ascii=False, indent=2))
+        print(json.dumps(verification.to_dict(), ensure_ascii=False, indent=2))
     else:
-        print(found)
+        print(verification)
 
 
 @app.command()

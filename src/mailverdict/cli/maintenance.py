@@ -95,8 +95,8 @@ def lists(context: typer.Context, as_json: Json = False) -> None:
         print(json.dumps(rows, default=str, indent=2))
         return
     for row in rows:
-        made = f"{row['licence']:<8} {row['date']}  {row['source']} ({row['origin']})"
-        print(f"{row['list']:<20}{row['rows']:>8,} rows  {made}")
+        origin = f"{row['licence']:<8} {row['date']}  {row['source']} ({row['origin']})"
+        print(f"{row['list']:<20}{row['rows']:>8,} rows  {origin}")
 
 
 @lists_app.command()

@@ -247,12 +247,15 @@ BounceColumns = Annotated[
 
 
 def parse_journal(journal: str) -> str | Path | None:
-    return None if journal == "none" else journal
+    if journal == "none":
+        return None
+    return journal
 
 
 def split_list(text: str) -> list[str]:
     """The values of a list separated by commas."""
-    return [each.strip() for each in text.split(",") if each.strip()]
+    parts = [part.strip() for part in text.split(",")]
+    return [part for part in parts if part]
 
 
 def add_options(group: Callable[..., Any], name: str) -> Callable[[Command], Command]:
@@ -267,7 +270,8 @@ def add_options(group: Callable[..., Any], name: str) -> Callable[[Command], Com
         parameters: list[inspect.Parameter] = []
         for parameter in signature.parameters.values():
             if parameter.name == name:
-                parameters += [each.replace(kind=each.KEYWORD_ONLY) for each in options.values()]
+                for option in options.values():
+                    parameters.append(option.replace(kind=option.KEYWORD_ONLY))
             else:
                 parameters.append(parameter)
 

@@ -68,22 +68,22 @@ def read_options(group: Any, config: str | None, environ: Mapping[str, str]) -> 
     there is one.
     """
     commands = dict(walk((), group))
-    found = GivenOptions()
+    given = GivenOptions()
     config = config or environ.get(variable("config"))
     path = settings_path(config)
     if path is not None:
-        read_file(path, commands, found)
-        found.from_file = frozenset(found.values)
+        read_file(path, commands, given)
+        given.from_file = frozenset(given.values)
         if not config:
-            found.file = path
+            given.file = path
     for command, options in commands.items():
         for option, parameter in options.items():
             names = [variable(option), variable(*command, option)]
             for name in names[command[0] in SERVICE_COMMANDS :]:
                 if environ.get(name):
-                    found.put(command, parameter, environ[name], name)
-    found.log_format = environ.get(variable(BEFORE_COMMAND)) or found.log_format
-    return found
+                    given.put(command, parameter, environ[name], name)
+    given.log_format = environ.get(variable(BEFORE_COMMAND)) or given.log_format
+    return given
 
 
 def walk(path: CommandPath, command: Any) -> Iterator[tuple[CommandPath, dict[str, Any]]]:
@@ -114,7 +114,7 @@ def settings_path(given: str | None) -> Path | None:
     raise SettingsError(f"--config {given}: no such file")
 
 
-def read_file(path: Path, commands: Commands, found: GivenOptions) -> None:
+def read_file(path: Path, commands: Commands, given: GivenOptions) -> None:
     """Read a TOML file: options of every command that has them, then a table for each command."""
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -126,7 +126,7 @@ def read_file(path: Path, commands: Commands, found: GivenOptions) -> None:
             continue
         general[option_name(name)] = value
     if BEFORE_COMMAND in general:
-        found.log_format = str(general.pop(BEFORE_COMMAND))
+        given.log_format = str(general.pop(BEFORE_COMMAND))
     having = {}
     known: set[str] = set()
     for command, options in commands.items():
@@ -137,14 +137,14 @@ def read_file(path: Path, commands: Commands, found: GivenOptions) -> None:
         check_known(name, known, f"{path}: {name!r} is not an option of any command")
         for command, options in having.items():
             if name in options:
-                found.put(command, options[name], value, str(path))
+                given.put(command, options[name], value, str(path))
     for name, table in data.items():
         if isinstance(table, dict):
-            read_table(path, (name,), table, commands, found)
+            read_table(path, (name,), table, commands, given)
 
 
 def read_table(
-    path: Path, command: CommandPath, table: dict[str, Any], commands: Commands, found: GivenOptions
+    path: Path, command: CommandPath, table: dict[str, Any], commands: Commands, given: GivenOptions
 ) -> None:
     """Read the options of one command, and of the commands below it."""
     where = f"[{'.'.join(command)}]"
@@ -152,12 +152,12 @@ def read_table(
     check_known(" ".join(command), known, f"{path}: {where} is not a command")
     for name, value in table.items():
         if isinstance(value, dict):
-            read_table(path, (*command, name), value, commands, found)
+            read_table(path, (*command, name), value, commands, given)
             continue
         option = option_name(name)
         options = commands[command]
         check_known(option, set(options), f"{path}: {name!r} in {where} is not an option of it")
-        found.put(command, options[option], value, str(path))
+        given.put(command, options[option], value, str(path))
 
 
 def option_name(key: str) -> str:

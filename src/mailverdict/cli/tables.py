@@ -545,7 +545,7 @@ class VerifiedRows:
         rows = None
         if self.kept:
             rows = read_decided(pa.concat_tables(self.kept), self.column, self.prefix)
-        made = make_report(
+        result = make_report(
             self.counts,
             self.column,
             rows,
@@ -555,7 +555,7 @@ class VerifiedRows:
             audience=self.audience,
             origins=self.origins,
         )
-        made.save(self.report_path)
+        result.save(self.report_path)
 
 
 def without_lines(piece: pa.Table) -> pa.Table:
@@ -788,7 +788,7 @@ def report(
     before = None
     if earlier is not None:
         before = read_earlier(earlier, name, prefix)
-    made = make_report(
+    result = make_report(
         counts,
         name,
         rows,
@@ -799,7 +799,7 @@ def report(
         audience=audience,
         origins=origins,
     )
-    made.save(output)
+    result.save(output)
     print_written(output, quiet=quiet)
 
 

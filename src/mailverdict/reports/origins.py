@@ -161,10 +161,10 @@ def check_asked(name: Hashable, rows: Results, table: Table) -> None:
     if isinstance(name, tuple) and set(name) <= {*labels, *MADE}:
         raise ColumnError(f"by: no column {name!r}: give a list to cross two, by={[*name]!r}")
     ours = our_columns(table, rows)
-    own = [label for label in labels if label not in ours and label != rows.column]
+    theirs = [label for label in labels if label not in ours and label != rows.column]
     raise ColumnError(
-        f"by: no column {name!r}{did_you_mean(name, [*own, *MADE])}; there are "
-        f"{listed([*own, *MADE])}, of which the last two are made of the addresses"
+        f"by: no column {name!r}{did_you_mean(name, [*theirs, *MADE])}; there are "
+        f"{listed([*theirs, *MADE])}, of which the last two are made of the addresses"
     )
 
 

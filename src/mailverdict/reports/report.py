@@ -261,7 +261,7 @@ def report(
         asked = []
     origins = ListCounts(chosen, asked=asked)
     origins.add(rows)
-    made = make_report(
+    result = make_report(
         counts,
         rows.column,
         rows,
@@ -272,8 +272,8 @@ def report(
         origins=origins,
     )
     if path is not None:
-        made.save(path)
-    return made
+        result.save(path)
+    return result
 
 
 def is_path(column: Any) -> bool:

@@ -467,8 +467,8 @@ def domains(facts: ReportFacts) -> Section:
 def method(facts: ReportFacts) -> Section:
     """How the rows were checked, and what the result does not say."""
     is_short = facts.audience == "manager"
-    made = [kind for kind in CHECKS if kind in facts.counts.validation_types]
-    notes = [f"{CHECKS[kind]}: {MEANING_OF_VALID[kind]}." for kind in made]
+    kinds = [kind for kind in CHECKS if kind in facts.counts.validation_types]
+    notes = [f"{CHECKS[kind]}: {MEANING_OF_VALID[kind]}." for kind in kinds]
     if facts.is_check_unknown:
         notes.append(
             "The table does not record which check was made. "

@@ -87,8 +87,8 @@ def another_check(then: Iterable[str], now: Iterable[str]) -> str:
 
 def checks_of(kinds: Iterable[str]) -> str:
     """The checks that were made, in words."""
-    made = set(kinds)
-    return ", ".join(label for kind, label in CHECKS.items() if kind in made)
+    names = set(kinds)
+    return ", ".join(label for kind, label in CHECKS.items() if kind in names)
 
 
 def made_checks(facts: ReportFacts) -> str:
@@ -105,9 +105,9 @@ def limit_text(kinds: Iterable[str]) -> str:
     >>> limit_text(["smtp", "mx"])
     'The domains were checked; the mailboxes were not asked: some will bounce.'
     """
-    made = set(kinds)
+    names = set(kinds)
     for kind, text in LIMITS.items():
-        if kind in made:
+        if kind in names:
             return text
     return ""
 

@@ -107,8 +107,8 @@ def scripted() -> Iterator[Example]:
 
 
 ADDRESSES: tuple[Example, ...] = tuple(
-    {each.address: each for each in (*scripted(), *ORDINARY)}.values()
+    {example.address: example for example in (*scripted(), *ORDINARY)}.values()
 )
 """Every reason but `throttled` and `rate_limited`, which only a service gives."""
 
-assert {each.verdict for each in ADDRESSES} == set(map(str, Verdict))
+assert {example.verdict for example in ADDRESSES} == set(map(str, Verdict))

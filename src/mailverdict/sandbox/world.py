@@ -95,8 +95,8 @@ class SandboxBackend(LocalBackend):
         self, session: Session, addresses: Sequence[str], *rest: Any, **options: Any
     ) -> SessionEnd:
         """Run a session at the port that stands for an address."""
-        found = self.ports.get(addresses[0], CLOSED_PORT)
-        return await drive_session(session, [LOCALHOST], *rest, **{**options, "port": found})
+        options["port"] = self.ports.get(addresses[0], CLOSED_PORT)
+        return await drive_session(session, [LOCALHOST], *rest, **options)
 
     async def verify(self, batch: Batch, in_flight: Sequence[Job] = ()) -> AsyncIterator[Event]:
         """Verify a batch; rows that a busy machine may have spoilt come last."""
@@ -187,7 +187,9 @@ class World:
         daily_limit: int = 100,
         **settings: Any,
     ) -> None:
-        scripts = {each.host: each for each in (*PROVIDER_EXCHANGES, *EXCHANGES, *exchanges)}
+        scripts = {
+            exchange.host: exchange for exchange in (*PROVIDER_EXCHANGES, *EXCHANGES, *exchanges)
+        }
         self.smtp = SmtpServer(scripts.values())
         domains = {**exchange_domains(self.smtp), **sandbox_zones()}
         self.dns = DnsServer({**domains, **exchange_hosts(self.smtp), **(zones or {})})
@@ -259,7 +261,7 @@ class World:
         SandboxBackend
             With empty caches.
         """
-        own = {
+        defaults = {
             **SHORT_TIMEOUTS,
             "resolver": self.dns.endpoint,
             "smtp_port": self.smtp.port or CLOSED_PORT,
@@ -267,7 +269,7 @@ class World:
             "helo_name": CLIENT,
             "lists": Lists(spamtrap=(SPAMTRAP_DOMAIN,)),
         }
-        wanted = {**own, **self.settings, **settings}
+        wanted = {**defaults, **self.settings, **settings}
         clock = wanted.pop("clock", utc_now)
         check_names(wanted)
         backend = SandboxBackend.from_settings(LocalSettings(**wanted), clock=clock)
@@ -358,10 +360,11 @@ class World:
 
 def exchange_domains(smtp: SmtpServer) -> dict[str, DomainRecords]:
     """MX records of the scripted exchanges: ``mx.plain.example`` for ``plain.example``."""
-    scripted = {
-        each.domain: each.host for each in smtp.exchanges.values() if each.host.startswith("mx.")
-    }
-    return {domain: DomainRecords({"MX": (f"10 {host}",)}) for domain, host in scripted.items()}
+    records = {}
+    for exchange in smtp.exchanges.values():
+        if exchange.host.startswith("mx."):
+            records[exchange.domain] = DomainRecords({"MX": (f"10 {exchange.host}",)})
+    return records
 
 
 def exchange_hosts(smtp: SmtpServer) -> dict[str, DomainRecords]:
