@@ -169,7 +169,6 @@ def choice_of(source: TableFile) -> ChosenColumn:
 
 
 def chosen_name(source: TableFile, choice: ChosenColumn) -> str:
-    """The chosen column, by its name in the file."""
     try:
         name = str(choice.name())
     except mv.ColumnError as exc:

@@ -398,7 +398,6 @@ def compare(
 
 
 def comparison_record(comparison: mv.Comparison) -> dict[str, Any]:
-    """The figures of a comparison, for JSON."""
     a, b = comparison.names
     right = None
     if comparison.right is not None:

@@ -106,7 +106,6 @@ class DomainStage:
         group: list[Seen],
         now: datetime,
     ) -> Settled:
-        """Settle the rows of some domains."""
         syntax = SyntaxEvidence(ok=True)
         evidence = [Evidence(syntax, dns, blacklist) for _, dns, blacklist in group]
         positions, codes = rows.of([code for code, _, _ in group])

@@ -80,14 +80,12 @@ JUDGED_COLUMNS: dict[str, Callable[[Judged], str | None]] = {
 
 
 def errors_text(errors: Sequence[Fault] | None) -> str | None:
-    """The errors as JSON text."""
     if errors is None:
         return None
     return dump_json(dump_errors(errors))
 
 
 def empty_table() -> pa.Table:
-    """A table without rows."""
     return SCHEMA.empty_table()
 
 
@@ -170,7 +168,6 @@ def table_to_rows(table: pa.Table) -> list[Verification]:
 
 
 def verification_of(row: dict[str, Any]) -> Verification:
-    """The verification of one row."""
     metadata = read_object(row["metadata"])
     if row["checked_at"] is not None and "validated_at" not in metadata:
         metadata["validated_at"] = row["checked_at"].astimezone(UTC).isoformat()

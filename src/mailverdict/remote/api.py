@@ -112,7 +112,6 @@ class JobFailure:
 
 
 def job_row(outcome: Verification | JobFailure, job: Job) -> Row:
-    """The row of a finished job."""
     if isinstance(outcome, JobFailure):
         return failure_row(outcome, job.email, job.validation_type)
     defect = find_defect(outcome, job.email, job.validation_type)
@@ -245,5 +244,4 @@ def rejected_row(email: str, validation_type: str, message: str) -> Row:
 
 
 def rows_table(rows: Sequence[Row]) -> pa.Table:
-    """Rows as a table in the result schema."""
     return pa.Table.from_pylist(list(rows), schema=SCHEMA)

@@ -216,7 +216,6 @@ async def follow_job(job: Job, schedule: PollSchedule, due: float, poll: Poll) -
 
 
 def poll_request(job: Job) -> ApiRequest:
-    """The request for the state of one job."""
     return ApiRequest("GET", f"/api/verification-result/{quote(job.job_id, safe='')}")
 
 
@@ -430,7 +429,6 @@ class EventStream:
         self.changed.clear()
 
     async def follow_to_end(self, polled: PolledJob, first: float) -> Ending:
-        """Poll a job to its end."""
         ending = await follow_job(polled.job, self.schedule, first, partial(self.poll, polled))
         if polled.sent is not None:
             self.pace.on_abandoned(polled.sent, self.clock())

@@ -179,11 +179,9 @@ class Pace:
 
     @property
     def trial_size(self) -> int:
-        """Addresses of a trial."""
         return max(1, min(TRIAL, self.total // 200))
 
     def batch_size(self, now: float, left: int) -> int:
-        """Size of the next batch."""
         wanted = min(self.rate(now) * BATCH_SECONDS, float(self.max_size), self.open_limit(now))
         return min(left, max(1, int(wanted)))
 

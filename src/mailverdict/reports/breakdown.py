@@ -229,7 +229,6 @@ def table_of_counts(counts: ListCounts, what: str, rows: Results | None = None) 
 
 
 def first_lines(table: CountTable, top: int | None) -> CountTable:
-    """The first lines of a table."""
     if top is None:
         return table
     first = type(table)(table.head(top))

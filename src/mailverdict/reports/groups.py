@@ -117,7 +117,6 @@ def mark_of(kind: Alike) -> int:
 
 
 def people_in(counts: Counts) -> Counts:
-    """The people of each group."""
     people: Counts = counts[:, :NOBODY].sum(axis=1)
     return people
 

@@ -310,7 +310,6 @@ def shown_name(name: Hashable) -> str:
 
 
 def label_text(name: Hashable) -> str:
-    """The label of a column as text."""
     if isinstance(name, tuple):
         return "/".join(map(str, name))
     return str(name)

@@ -303,7 +303,6 @@ def mailboxes_of(texts: pa.StringArray) -> npt.NDArray[Any]:
 
 
 def mailed_rows(rows: Results, mailed: Any) -> Bools:
-    """Which rows were mailed."""
     if mailed is None:
         return np.ones(len(rows), np.bool_)
     is_label = isinstance(mailed, str | tuple | int) and not isinstance(mailed, bool)

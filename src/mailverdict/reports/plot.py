@@ -96,7 +96,6 @@ def bucket_and_reason(alike: Alike) -> tuple[str, str] | None:
 
 
 def shade(name: str, *, dark: bool) -> str:
-    """A colour of the theme."""
     if dark:
         return COLOURS[name].dark
     return COLOURS[name].light

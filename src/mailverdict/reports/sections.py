@@ -298,7 +298,6 @@ def found_groups(facts: ReportFacts) -> list[Section]:
 
 
 def asked_groups(facts: ReportFacts) -> list[Section]:
-    """The groups of the column that was asked for."""
     if facts.origins is None:
         return []
     sections = []

@@ -368,5 +368,4 @@ def exchange_domains(smtp: SmtpServer) -> dict[str, DomainRecords]:
 
 
 def exchange_hosts(smtp: SmtpServer) -> dict[str, DomainRecords]:
-    """A records of the exchanges."""
     return {host: DomainRecords({"A": (smtp.address_of(host),)}) for host in smtp.exchanges}

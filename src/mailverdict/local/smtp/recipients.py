@@ -296,7 +296,6 @@ class Recipients:
             self.queue_probe(probe)
 
     def queue_probe(self, probe: Probe) -> None:
-        """Queue a probe at its exchange."""
         probe.exchange.add(probe)
         self.pool.offer(probe.exchange)
 
@@ -368,7 +367,6 @@ class Recipients:
             self.settle_position(asked.position, evidence)
 
     def settle_position(self, position: int, evidence: MailboxEvidence) -> None:
-        """Settle the address at a position."""
         self.unsettled -= 1
         self.results.add(position, evidence)
         if self.unsettled <= self.held or len(self.results) >= FLUSH_ROWS:

@@ -52,7 +52,6 @@ def open_private(name: str, flags: int) -> int:
 
 
 def lock_path(journal: Path, run: int) -> Path:
-    """The file that a run locks."""
     return journal.with_name(f"{journal.name}-run{run}.lock")
 
 

@@ -234,7 +234,6 @@ class DamagedRowError(Exception):
 
 
 def damaged_address(address: object, why: str) -> DamagedRowError:
-    """The error for a row of `addresses`."""
     text = str(address).replace("'", "''")
     return DamagedRowError("addresses", f"address = '{text:.320}'", why)
 
