@@ -289,6 +289,12 @@ def test_doubtful_words_can_be_given_a_meaning():
         ("a sentence that speaks of a bounce", None),
         ("email.opened", "skip"),
         ("lunch", None),
+        ("The address is not at this host any more, see example.org/bounce", None),
+        ("FilteredSpam", "blocked"),
+        ("spam complaint, blocked", "complaint"),
+        ("users.messages.email.MarkAsSpam", "complaint"),
+        ("users.messages.email.Delivery", "delivered"),
+        ("spammed", "complaint"),
     ],
 )
 def test_a_word_is_known_by_its_parts(word, meaning):
@@ -353,3 +359,95 @@ def test_half_a_character_costs_its_own_event_only(tmp_path, event, count):
     rows, note = outcomes_of(tmp_path / "e.jsonl")
     assert len(rows) == 1 + count
     assert note["unread"] == 1 - count
+
+
+BO = "bo@firm.example"
+
+
+@each_row(
+    ("event", "outcome"),
+    [
+        ({"event": "delivery", "status": "failed", "email": ADA, "response": UNKNOWN}, "hard"),
+        ({"event": "delivered", "email": ADA, "response": UNKNOWN}, "hard"),
+        ({"event": "delivered", "email": ADA, "response": "250 2.0.0 OK"}, "delivered"),
+        ({"status": "bounced", "email": ADA, "failure_reason": "hard bounce"}, "hard"),
+    ],
+)
+def test_a_failure_outranks_the_word_delivered_and_a_word_is_no_reply(tmp_path, event, outcome):
+    path = tmp_path / "events.json"
+    path.write_text(json.dumps(event))
+    assert outcomes_of(path)[0] == [(ADA, outcome)]
+
+
+@each_row(
+    ("event", "rows"),
+    [
+        ({"type": "message.bounced", "data": {"to": [ADA, BO], "bounce": {"type": "hard"}}}, []),
+        ({"type": "message.bounced", "to": [{"email": ADA}, {"email": BO}], "hard": True}, []),
+        ({"type": "email.bounced", "data": {"email_id": "1", "to": [ADA, BO]}}, []),
+        ({"event": "bounce", "to": f"{ADA}, {BO}", "reason": UNKNOWN}, []),
+        ({"event": "bounce", "to": [ADA, ADA.removeprefix("a")], "reason": UNKNOWN}, []),
+        (
+            {
+                "event": "bounce",
+                "message": {"to": [ADA, BO]},
+                "bounces": [{"email": BO, "diagnostic_code": UNKNOWN}],
+            },
+            [(BO, "hard")],
+        ),
+    ],
+)
+def test_a_bounce_of_a_mail_to_several_says_nothing_about_all_of_them(tmp_path, event, rows):
+    path = tmp_path / "events.jsonl"
+    other = {"event": "bounce", "recipient": "cy@firm.example", "reason": UNKNOWN}
+    path.write_text("\n".join(map(json.dumps, (other, event))))
+    found, note = outcomes_of(path)
+    assert found[1:] == rows
+    assert bool(note["unread"]) is not bool(rows)
+
+
+@each_row(
+    ("event", "outcome"),
+    [
+        ({"event": "bounce", "email": ADA, "recipientState": "HardBounce"}, "hard"),
+        ({"event": "bounce", "email": ADA, "smtp_log": UNKNOWN}, "hard"),
+        ({"event": "bounce", "email": ADA, "order_status": "failed"}, "soft"),
+        ({"event": "bounce", "email": ADA, "metadata": {"type": "hard bounce"}}, "soft"),
+        ({"event": "bounce", "email": ADA, "reason": FULL, "last_state": "HardBounce"}, "soft"),
+    ],
+)
+def test_a_cause_in_a_longer_name_is_read_if_there_is_no_other(tmp_path, event, outcome):
+    path = tmp_path / "events.json"
+    path.write_text(json.dumps(event))
+    assert outcomes_of(path)[0] == [(ADA, outcome)]
+
+
+def test_a_table_has_its_cause_in_a_column_of_comments(tmp_path):
+    path = tmp_path / "bounced.csv"
+    rows = f"{ADA},Bounced,{UNKNOWN}\n{BO},Unsubscribed,asked by phone\n"
+    path.write_text(f"Email address,Reason,Comments\n{rows}")
+    assert outcomes_of(path)[0] == [(ADA, "hard")]
+
+
+def test_what_the_sender_wrote_into_an_event_is_no_bounce(tmp_path):
+    path = tmp_path / "events.jsonl"
+    bounce = {"event": "bounce", "email": BO, "reason": UNKNOWN}
+    opened = {"event": "open", "email": ADA, "metadata": {"type": "permanent"}}
+    path.write_text("\n".join(map(json.dumps, (bounce, opened))))
+    assert outcomes_of(path)[0] == [(BO, "hard")]
+
+
+@each_row(
+    ("kind", "code", "text", "outcome"),
+    [
+        ("email_mailbox_not_found", 550, "5.1.1 User unknown", "hard"),
+        ("email_dropped", 550, "5.7.1 blocked using zen.spamhaus.org", "blocked"),
+        ("email_deferred", 452, "4.2.2 over quota", "soft"),
+        ("email_spam", 0, "", "blocked"),
+    ],
+)
+def test_scaleway_names_its_events_after_the_mail(tmp_path, kind, code, text, outcome):
+    path = tmp_path / "events.json"
+    event = {"type": kind, "email_id": "1", "email_to": ADA, "email_response_code": code}
+    path.write_text(json.dumps({**event, "email_response_message": text}))
+    assert outcomes_of(path)[0] == [(ADA, outcome)]

@@ -29,9 +29,14 @@ MAX_DOCUMENT = 64 << 20
 MAX_MEMBERS = 500  # of an object with those around it, which each object inside it gets
 MAX_DEPTH = 12  # of objects and lists: Amazon SNS inside the envelope of AWS Lambda has eight
 # Members of Amazon SNS, SQS and AWS Lambda that hold JSON as text.
+# Lists of those to whom a mail was written.
+ADDRESSEES = ("to", "toaddresses", "torecipients", "to_emails", "destination", "destinations")
 ENVELOPES = ("Message", "body", "Body")
 MAX_NAME = 200  # characters of a name or text in which a failure is looked for
-FAILURE = re.compile(r"bounc|complain|\bfail|undeliver|[45]\d\d [45]\.\d\.\d", re.IGNORECASE)
+FAILURE = re.compile(
+    r"bounc|complain|\bfail|undeliver|as_?spam|spammed|spam_?report|[45]\d\d [45]\.\d\.\d",
+    re.IGNORECASE,
+)
 DECODER = json.JSONDecoder()
 
 Event = Mapping[str, Any]  # its members by name, those of an inner object as `outer.inner`
@@ -114,29 +119,53 @@ def find_in_object(value: Event, around: Event, depth: int, path: str) -> list[E
     if len(event) > MAX_MEMBERS:
         return []
     inner: list[Event] = []
+    addressees: list[Event] = []  # of a mail: a bounce need not be of all of them
     for name, items in lists:
         objects = [item for item in items if isinstance(item, dict)]
         events = find_general(objects, event, depth + 1, f"{name}.")
-        inner += events
         if objects and not events:  # attempts, of which the last one counts
             collect_members(objects[-1], f"{name}.", event, [], depth + 1)
+        group = addressees if is_addressee(name) else inner
+        group += events
     for name, items in lists:
-        for item in items:
-            if is_recipient(name, item):
-                inner.append({**event, name: item})
+        events = [{**event, name: item} for item in items if is_recipient(name, item)]
+        group = addressees if is_addressee(name) else inner
+        group += events
     for name, text in members.items():
         if name.rpartition(".")[2] in ENVELOPES and is_json(text):
             event[name] = None
             with contextlib.suppress(ValueError, RecursionError):  # other text
                 for document in documents_in(text):
                     inner += find_general(document, event, depth + 1)
-    if not inner and any(is_recipient(name, text) for name, text in members.items()):
+    if inner:
+        return inner
+    if any(is_recipient(name, text) for name, text in members.items()):
         return [event]
-    return inner
+    return together(addressees)
+
+
+def together(addressees: list[Event]) -> list[Event]:
+    """The event of a mail with one addressee; of several, one that names all of them.
+
+    `read_address` refuses it: the bounce of one of them says nothing about the others.
+    """
+    if len(addressees) < 2:
+        return addressees
+    event = dict(addressees[0])
+    for name, text in addressees[0].items():
+        if is_recipient(name, text):
+            texts = [str(other.get(name)) for other in addressees]
+            event[name] = ", ".join(dict.fromkeys(texts))
+    return [event]
 
 
 def is_recipient(name: str, text: object) -> bool:
     return isinstance(text, str) and "@" in text and may_be_recipient(name)
+
+
+def is_addressee(name: str) -> bool:
+    """Whether a list of this name has those to whom a mail was written, bounced or not."""
+    return name.rpartition(".")[2].lower() in ADDRESSEES
 
 
 def collect_members(
@@ -240,6 +269,8 @@ def events_of_member(
     """The events in a member of an object that is none itself."""
     events = []
     if isinstance(child, list) and all(isinstance(item, str) for item in child):
+        if name == "to" and len(set(child)) > 1:  # Resend
+            child = [", ".join(child)]
         # The recipients of a delivery of Amazon SES.
         for item in child:
             events += events_in(item, {**event, name: item}, unfit, depth + 1)

@@ -38,8 +38,17 @@ from ..checks.bounces.parts import MAX_ADDRESS
 from ..errors import ColumnError, SettingsError
 from ..model.words import Reason
 from ..table.columns import did_you_mean, listed, plain_word
-from .general import believed_words, general_address, general_layout, sort_cells
+from .general import (
+    believed_words,
+    cause_beside,
+    general_address,
+    general_layout,
+    names_several,
+    sort_cells,
+    why_no_address,
+)
 from .services import (
+    BESIDE,
     CELLS,
     DIRECTION,
     FEEDBACK,
@@ -138,6 +147,10 @@ def read_statement(layout: ExportLayout, cells: Mapping[str, Any]) -> Statement:
         named, status, diagnostic = sort_cells(filled(cells, layout.columns.get(CELLS, ())))
         has_reply = bool(status or (diagnostic and REPLY.search(diagnostic)))
         believed, doubtful = believed_words(named, has_reply=has_reply)
+        is_open = diagnostic is None and status is None
+        if is_open and set(map(known_word, believed)) <= {JUDGE, None}:
+            words, diagnostic = cause_beside(filled(cells, layout.columns.get(BESIDE, ())))
+            believed = (*believed, *words)
         return Statement(believed, status, diagnostic, feedback, None, doubtful, direction)
     words = []
     for name, cell in filled(cells, layout.columns.get("outcome", ())):
@@ -155,9 +168,10 @@ def read_address(layout: ExportLayout, cells: Mapping[str, Any]) -> tuple[str, s
     if layout.is_general:
         return general_address(layout, cells)
     text = first_filled(layout, cells, "address") or ""
-    if "@" in text and len(text) <= MAX_ADDRESS and "\ufffd" not in text:
+    is_one = "@" in text and not names_several(text)
+    if is_one and len(text) <= MAX_ADDRESS and "\ufffd" not in text:
         return text, ""
-    return "", f"{text[:40]!r} is not an address"
+    return "", why_no_address(text)
 
 
 def first_filled(layout: ExportLayout, cells: Mapping[str, Any], field: str) -> str | None:
@@ -231,8 +245,8 @@ def words_meaning(
         return SKIP
     if Outcome.COMPLAINT in known:  # a bounce whose category is spam was refused by a filter
         return REFUSED if is_failure else Outcome.COMPLAINT
-    if Outcome.DELIVERED in known:
-        return JUDGE if bounces else Outcome.DELIVERED
+    if Outcome.DELIVERED in known:  # "delivery" beside "failed": a delivery that failed
+        return JUDGE if is_failure else Outcome.DELIVERED
     if Outcome.BLOCKED in bounces:
         return Outcome.BLOCKED if set(known) == {Outcome.BLOCKED} else REFUSED
     if len(bounces) == 1:
@@ -288,6 +302,8 @@ def conclude(
         if not is_coded:  # the service explains, with advice
             reply = causes_in(reply) or None
     if meaning == Outcome.COMPLAINT and has_refusal(row.status, reply):
+        meaning = JUDGE
+    if meaning == Outcome.DELIVERED and is_final_reply(reply or ""):
         meaning = JUDGE
     if meaning == REFUSED:
         judged = conclude_row(JUDGE, row.status, reply)

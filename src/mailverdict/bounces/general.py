@@ -14,13 +14,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
+from ..checks.bounces.message import CODE_AND_STATUS
 from ..checks.bounces.outcome import REPLY, Outcome, find_status
 from ..checks.bounces.parts import find_address
 from ..model.address import folded_key
 from ..table.columns import listed, plain_word
 from .services import (
+    BESIDE,
     CELLS,
     DIRECTION,
     FEEDBACK,
@@ -30,7 +33,7 @@ from .services import (
     ExportLayout,
     general_names,
 )
-from .words import filled, known_word, last_member, word_of_flag
+from .words import filled, known_word, last_member, whole_word, word_of_flag
 
 RANK_OF_TEXTS = 3  # in `general.cells`: from here on a cell may be a sentence
 # A column that is called like an address, if no other one is: "Contact e-mail address".
@@ -40,6 +43,7 @@ UNLIKE = re.compile(
     r"|date|time|domain",
     re.IGNORECASE,
 )
+BOUNCE_WORD = re.compile(r"bounc", re.IGNORECASE)
 DELIVERY = re.compile(
     r"bounc|complain|deliver|smtp|suppress|feedback|fail|reject|report|drop|dsn", re.IGNORECASE
 )
@@ -66,6 +70,10 @@ def general_layout(names: tuple[str, ...]) -> ExportLayout | None:
             columns["address"] = (likely[0],)
     if "address" not in columns or not {CELLS, FEEDBACK} & columns.keys():
         return None
+    taken = set(chain.from_iterable(columns.values()))
+    beside = tuple(name for name in names if name not in taken and may_give_cause(name))
+    if beside:
+        columns[BESIDE] = beside
     return ExportLayout(GENERAL, columns, "the names of its columns")
 
 
@@ -93,6 +101,36 @@ def general_name(name: str, field: str) -> str | None:
     return None
 
 
+def may_give_cause(name: str) -> bool:
+    """Whether the last word of a name is one of a cause: "bounce log", "recipientState".
+
+    >>> may_give_cause("recipientState"), may_give_cause("Postal code of home")
+    (True, False)
+    """
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", last_member(name))
+    return bool(words) and words[-1].lower() in general_names(BESIDE) and not is_not_ours(name)
+
+
+def cause_beside(cells: Iterable[tuple[str, str]]) -> tuple[list[str], str | None]:
+    """The words and the reply of cells whose names mean neither for sure.
+
+    Only what can be nothing else is taken: "HardBounce", or the reply of a mail server.
+
+    >>> cause_beside([("recipientState", "HardBounce"), ("order_status", "failed")])
+    (['HardBounce'], None)
+    >>> cause_beside([("smtp_log", "550 5.1.1 User unknown"), ("Comments", "called")])
+    ([], '550 5.1.1 User unknown')
+    """
+    words: list[str] = []
+    replies: list[str] = []
+    for _, text in cells:
+        if CODE_AND_STATUS.search(text):
+            replies.append(text)
+        elif BOUNCE_WORD.search(text) and known_word(text) in (Outcome.HARD, Outcome.SOFT):
+            words.append(text)
+    return words, next(iter(replies), None)
+
+
 def general_description(layout: ExportLayout) -> str:
     """The names by which the general reading reads, for people."""
     kinds = {"address": "addresses", CELLS: "words and replies", "at": "times"}
@@ -100,6 +138,8 @@ def general_description(layout: ExportLayout) -> str:
     for field, kind in kinds.items():
         if field in layout.columns:
             shown.append(f"{kind} were taken from {listed(layout.columns[field])}")
+    if BESIDE in layout.columns:
+        shown.append(f"causes that these do not give, from {listed(layout.columns[BESIDE])}")
     return ", ".join(shown)
 
 
@@ -128,12 +168,23 @@ def general_address(layout: ExportLayout, cells: Mapping[str, Any]) -> tuple[str
             rank -= 1
         by_rank.setdefault(rank, {}).setdefault(folded_key(address), address)
     if not by_rank:
-        return "", f"{seen[:40]!r} is not an address"
+        return "", why_no_address(seen)
     addresses = list(by_rank[min(by_rank)].values())
     if len(addresses) > 1:
         shown = " and ".join(repr(address[:60]) for address in addresses[:2])
         return "", f"it names several addresses, {shown}; name the column"
     return addresses[0], ""
+
+
+def names_several(text: str) -> bool:
+    return text.count("@") > 1 and ", " in text
+
+
+def why_no_address(text: str) -> str:
+    """Why a text is not the address of a row."""
+    if names_several(text):
+        return f"it names several addresses, {text[:80]!r}, and not which of them is meant"
+    return f"{text[:40]!r} is not an address"
 
 
 def sort_cells(
@@ -156,7 +207,8 @@ def sort_cells(
         elif find_status(text) or REPLY.search(text):
             replies.append(text)
         else:
-            is_sentence = " " in text or any(pattern.search(text) for pattern, _ in SENTENCES)
+            is_long = " " in text and whole_word(text) is None  # "hard bounce" is a word
+            is_sentence = is_long or any(pattern.search(text) for pattern, _ in SENTENCES)
             if is_sentence and rank_of_cell(name) >= RANK_OF_TEXTS:
                 statements.append(text)
             if " " not in text or known_word(text) is not None:

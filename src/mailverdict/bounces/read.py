@@ -128,11 +128,11 @@ def read_bounces(
         An mbox file, a Maildir, a mail (``.eml``), a folder of these, a table (CSV, TSV, Parquet,
         XLSX, or a pandas, Polars or Arrow frame) or events (JSON) of a sending service. Those of
         SendGrid, Mailgun, Postmark, Amazon SES, Salesforce Marketing Cloud, SparkPost, Mailjet,
-        Brevo, PowerMTA, Mandrill, Mailchimp, Resend, Postal, HubSpot and listmonk are recognised by
-        their names, and what this function returned. Any other table or event is read by the names
-        of its columns or members, if they say where the address and a word, reply or status are;
-        a warning says which were taken. Events may be one a line, in arrays, in the pages of an
-        API, in the envelopes of Amazon SNS and in its mails.
+        Brevo, PowerMTA, Mandrill, Mailchimp, Resend, Postal, HubSpot, Scaleway and listmonk are
+        recognised by their names, and what this function returned. Any other table or event is read
+        by the names of its columns or members, if they say where the address and a word, reply or
+        status are; a warning says which were taken. Events may be one a line, in arrays, in the
+        pages of an API, in the envelopes of Amazon SNS and in its mails.
     columns : mapping of str to str, optional
         For other tables: the column of each field, as ``{"address": "E-Mail", "outcome":
         "Result"}``. Fields: `address`, and at least one of `outcome`, `status` and `diagnostic`;

@@ -26,6 +26,7 @@ FIELDS = ("address", "at", "outcome", "status", "diagnostic", "reason")
 FEEDBACK = "feedback"  # the type of a complaint: not all are complaints
 DIRECTION = "direction"  # of a mail: out, or in
 CELLS = "cells"  # of the general reading: words, replies and statuses
+BESIDE = "beside"  # of the general reading: cells that may give the cause if those do not
 GENERAL = "general reading"
 JUDGE = "judge"  # the word does not say why: the reply decides
 SKIP = "skip"  # not about the delivery

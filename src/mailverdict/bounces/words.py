@@ -19,6 +19,10 @@ from .services import JUDGE, SKIP, meanings, word_parts
 MAX_WORD = 60  # characters of an outcome's word
 # Of the parts of a word that mean different things, the first counts.
 PRECEDENCE = ("complaint", "hard", "soft", "blocked", JUDGE, "delivered", SKIP)
+# Without one of these parts, spam that was blocked is no complaint: `FilteredSpam` of Azure.
+COMPLAINED = frozenset(
+    ["complaint", "complaints", "complained", "complain", "report", "reported", "marked"]
+)
 MAX_WORDS = 5  # parts of one; more are a sentence
 
 
@@ -45,16 +49,24 @@ def known_word(text: str) -> str | None:
 
     >>> known_word("activity.hard_bounced"), known_word("MessageDeliveryFailed")
     ('hard', 'judge')
+    >>> known_word("users.messages.email.MarkAsSpam"), known_word("FilteredAsSpam")
+    ('complaint', 'blocked')
     >>> known_word("unbounced"), known_word("Lunch")
     (None, None)
     """
-    word = plain_word(text)
-    whole = meanings("words").get(word) or meanings("reasons").get(word)
+    last = text
+    if " " not in text:  # a name with dots, not a sentence
+        last = last_member(text)
+    whole = whole_word(text) or whole_word(last)
     if whole is not None:
         return whole
     parts = parts_of(text)
+    if len(parts) > MAX_WORDS:
+        parts = parts_of(last)
     if not parts or len(parts) > MAX_WORDS or parts & word_parts()["undone"]:
         return None
+    if parts & word_parts()["blocked"] and not parts & COMPLAINED:
+        return "blocked"  # nobody got it who could complain
     of_parts = [meaning for meaning, names in word_parts().items() if parts & names]
     if "hard" in of_parts and "soft" in of_parts:
         return JUDGE
@@ -62,6 +74,12 @@ def known_word(text: str) -> str | None:
         if meaning in of_parts:
             return meaning
     return None
+
+
+def whole_word(text: str) -> str | None:
+    """What a word means that a table has as a whole."""
+    word = plain_word(text)
+    return meanings("words").get(word) or meanings("reasons").get(word)
 
 
 def parts_of(text: str) -> frozenset[str]:
