@@ -28,10 +28,8 @@ MAX_EXCHANGES, MAX_ADDRESSES = 32, 32
 MAX_MESSAGES = 3  # in one sentence
 CACHE_SIZE = 100_000  # hosts; answers about addresses are in the resolver's cache
 # Seconds to keep a result that was established, or was not.
-TRUSTED_FOR, RETEST_AFTER = (
-    3600.0,
-    60.0,
-)
+TRUSTED_FOR = 3600.0
+RETEST_AFTER = 60.0
 
 # RFC 5782 section 5: the entry that every DNS list contains, and the one that none contains, to
 # test that it works.
@@ -239,7 +237,8 @@ class ZoneCheck:
 
     async def _test(self, version: int) -> BlacklistEvidence:
         """Ask about the two test entries of an address family."""
-        entry, absent = await self._ask(LISTED_TEST[version]), await self._ask(CLEAN_TEST[version])
+        entry = await self._ask(LISTED_TEST[version])
+        absent = await self._ask(CLEAN_TEST[version])
         failure = find_failure(entry, absent, version)
         if failure:
             self._notice(

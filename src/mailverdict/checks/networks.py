@@ -89,10 +89,11 @@ def destinations(address: IPAddress) -> list[IPAddress]:
 
 def is_reachable(address: IPAddress) -> bool:
     """Whether the most specific network of the lists is globally reachable, or there is none."""
-    bits, networks = int(address), special_networks()[address.version]
-    return next(
-        (reachable for shift, prefix, reachable in networks if bits >> shift == prefix), True
-    )
+    bits = int(address)
+    for shift, prefix, reachable in special_networks()[address.version]:
+        if bits >> shift == prefix:
+            return reachable
+    return True
 
 
 @cache
@@ -103,12 +104,12 @@ def special_networks() -> dict[int, list[tuple[int, int, bool]]]:
 
     A user's copy of a list is not read: what else may be contacted is the setting `allow_networks`.
     """
-    found: dict[int, list[tuple[int, int, bool]]] = {4: [], 6: []}
-    for entry in (entry for each in find_lists(LISTS).values() for entry in read_entries(each)):
-        block, reachable, _source, _name = entry.split(maxsplit=3)
-        network = ipaddress.ip_network(block)
-        shift = network.max_prefixlen - network.prefixlen
-        found[network.version].append(
-            (shift, int(network.network_address) >> shift, reachable in REACHABLE)
-        )
-    return {version: sorted(networks) for version, networks in found.items()}
+    by_version: dict[int, list[tuple[int, int, bool]]] = {4: [], 6: []}
+    for file in find_lists(LISTS).values():
+        for entry in read_entries(file):
+            block, reachable, _source, _name = entry.split(maxsplit=3)
+            network = ipaddress.ip_network(block)
+            shift = network.max_prefixlen - network.prefixlen
+            prefix = int(network.network_address) >> shift
+            by_version[network.version].append((shift, prefix, reachable in REACHABLE))
+    return {version: sorted(networks) for version, networks in by_version.items()}

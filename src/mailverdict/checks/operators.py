@@ -56,9 +56,8 @@ class Operator:
     seen: date  # when it was last seen
     source: str  # by whom
     rcpt: tuple[str, ...] = ()  # hints what RCPT shows; no verdict follows from them
-    catch_all: bool | None = (
-        None  # True: accepts every recipient at RCPT; False: refuses unknown ones; None: ask
-    )
+    # True: accepts every recipient at RCPT; False: refuses unknown ones; None: ask.
+    catch_all: bool | None = None
     rcpt_per_transaction: int | None = None
     one_domain: bool = False  # one domain per transaction
     behaviour: str = ""  # what was seen; the engine follows only rows that have it
@@ -102,11 +101,9 @@ def parse_row(cells: Sequence[str]) -> Operator:
     """One row; every row has at least a suffix, operator, name, kind, date and source."""
     if not 6 <= len(cells) <= 13:
         raise ValueError(f"{len(cells)} values")
-    suffix, operator, name, kind, day, source = cells[:6]
-    rcpt, catch_all, most, one_domain, behaviour, seen, seen_by = (
-        *cells[6:],
-        *[""] * (13 - len(cells)),
-    )
+    missing = [""] * (13 - len(cells))
+    suffix, operator, name, kind, day, source, *behaviour_cells = [*cells, *missing]
+    rcpt, catch_all, most, one_domain, behaviour, seen, seen_by = behaviour_cells
     return Operator(
         suffix,
         operator,
@@ -139,8 +136,11 @@ def find_operator(host: str, operators: Mapping[str, Operator]) -> Operator | No
     'yahoo'
     """
     labels = host.split(".")
-    suffixes = (".".join(labels[start:]) for start in range(len(labels)))
-    return next((operators[suffix] for suffix in suffixes if suffix in operators), None)
+    for start in range(len(labels)):
+        suffix = ".".join(labels[start:])
+        if suffix in operators:
+            return operators[suffix]
+    return None
 
 
 @cache
@@ -166,9 +166,7 @@ def name_operators(hosts: pa.StringArray, addresses: pa.StringArray) -> pa.Strin
     >>> name_operators(pa.array(["mx1.seznam.cz"]), pa.array(["ada@seznam.cz"])).to_pylist()
     ['seznam.cz']
     """
-    coded = hosts.dictionary_encode()
-    rows = [find_operator(host, load_operators()) for host in coded.dictionary.to_pylist()]
-    named = pa.array([row and row.operator for row in rows], pa.string()).take(coded.indices)
+    named = map_distinct_texts(word_of_operator, hosts)
     is_open = pc.and_(hosts.is_valid(), named.is_null())
     if not is_open.true_count:
         return named
@@ -177,6 +175,11 @@ def name_operators(hosts: pa.StringArray, addresses: pa.StringArray) -> pa.Strin
     own = map_distinct_texts(registered_domain_of_company, domains)
     is_own = pc.equal(owners, own).fill_null(False)
     return pc.replace_with_mask(named, is_open, pc.if_else(is_own, SELF, owners))
+
+
+def word_of_operator(host: str) -> str | None:
+    row = find_operator(host, load_operators())
+    return None if row is None else row.operator
 
 
 def registered_domain_of_company(domain: str) -> str | None:
@@ -199,4 +202,5 @@ def map_distinct_texts(
     function: Callable[[str], str | None], texts: pa.StringArray
 ) -> pa.StringArray:
     coded = texts.dictionary_encode()
-    return pa.array(map(function, coded.dictionary.to_pylist()), pa.string()).take(coded.indices)
+    results = pa.array(map(function, coded.dictionary.to_pylist()), pa.string())
+    return results.take(coded.indices)

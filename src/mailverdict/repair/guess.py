@@ -62,7 +62,9 @@ IN_ANGLE_BRACKETS = re.compile(r"[^<>@]+<(?P<address>[^<>@][^<>]{2,253})>[^<>@]*
 COMMENT = re.compile(r"(?<=\w)\([^()@]{1,60}\)(?=@)|(?<=@)\([^()@]{1,60}\)(?=\w)")
 SPACED_OUT = re.compile(r"\S(?: \S){4,}")
 SAME_DOMAIN = re.compile(r"(@[\w.\-]{3,253})\1\Z", re.IGNORECASE)
-BLANK, SIGNS_TWICE, DOTS_TWICE = re.compile(r"\s"), re.compile("@{2,}"), re.compile(r"\.{2,}")
+BLANK = re.compile(r"\s")
+SIGNS_TWICE = re.compile("@{2,}")
+DOTS_TWICE = re.compile(r"\.{2,}")
 SIGN_WITH_BLANKS = re.compile(r"\s{0,5}([@.])\s{0,5}")
 BLANK_AT_SIGN = re.compile(r"[@.](?:\s|(?<=\s.))")
 AROUND = " ,;:.<>()[]\"'"
@@ -95,9 +97,8 @@ GLUED = (
 HOSTS = word_set(
     "www mail webmail login signin account accounts smtp imap pop3 mobile web community digilander"
 )
-UNUSABLE = (
-    ".invalid"  # RFC 6761 section 6.4; Salesforce writes it behind the addresses of a sandbox
-)
+# RFC 6761 section 6.4; Salesforce writes it behind the addresses of a sandbox.
+UNUSABLE = ".invalid"
 SIGNS_BEFORE_PROVIDER = " .!$&*%§\"'^~=+,;|-2"
 # The keys of a Russian keyboard, and what they type on an American one.
 LAYOUT = str.maketrans(

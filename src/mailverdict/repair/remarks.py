@@ -99,11 +99,8 @@ REACH = 3  # words
 CLAUSE = re.compile(r"[<>()\[\]{}\"“”;|:\n]|\s[\-–—]\s")
 EMPTY_BRACKETS = re.compile(r"<\s*>|\(\s*\)|\[\s*\]|\"\s*\"")
 ANY_ADDRESS = re.compile(r"[^\s<>()\[\]:;,]{1,64}@[^\s<>()\[\]:;,]{1,255}")
-# Characters of a text that are looked at.
-REMARK_WORD, LONGEST = (
-    re.compile(r"[^\W_]+(?:'[^\W_]+)?|†"),
-    2_000,
-)
+REMARK_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?|†")
+LONGEST = 2_000  # characters of a text that are looked at
 
 
 def has_remark(around: str) -> bool:

@@ -120,12 +120,13 @@ def messages_of_piece(errors: pa.DictionaryArray, reasons: pa.DictionaryArray) -
     if not has_errors.true_count:
         return map_chunk(meaning_of_reason, reasons)
     concerned = reasons.filter(has_errors)
-    said, flag = (
-        map_chunk(messages, errors.filter(has_errors)),
-        map_chunk(meaning_of_flag, concerned),
-    )
-    both = pc.binary_join_element_wise(flag, said, "; ") if flag.null_count < len(flag) else flag
-    texts = pc.coalesce(both, said, map_chunk(meaning_of_reason, concerned)).dictionary_encode()
+    sentences = map_chunk(messages, errors.filter(has_errors))
+    flag = map_chunk(meaning_of_flag, concerned)
+    both = flag
+    if flag.null_count < len(flag):
+        both = pc.binary_join_element_wise(flag, sentences, "; ")
+    meaning = map_chunk(meaning_of_reason, concerned)
+    texts = pc.coalesce(both, sentences, meaning).dictionary_encode()
     # One look-up for all rows: the texts of rows with errors follow those of the reasons.
     meanings = [
         None if each is None else meaning_of_reason(each) for each in reasons.dictionary.to_pylist()
@@ -600,10 +601,13 @@ def map_columns(function: Callable[[Any], Any], columns: Iterable[Any], size: in
 
 def take_rows(table: pa.Table, rows: npt.NDArray[np.int32]) -> pa.Table:
     """The given rows of a table, column by column on all processors."""
-    table, at = table.unify_dictionaries().combine_chunks(), pa.array(rows)
-    taken = map_columns(
-        lambda column: pc.take(column, at, boundscheck=False), table.columns, len(rows)
-    )
+    table = table.unify_dictionaries().combine_chunks()
+    positions = pa.array(rows)
+
+    def take(column: pa.ChunkedArray) -> pa.ChunkedArray:
+        return pc.take(column, positions, boundscheck=False)
+
+    taken = map_columns(take, table.columns, len(rows))
     return pa.table(taken, schema=table.schema)
 
 

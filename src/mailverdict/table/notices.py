@@ -46,7 +46,12 @@ def warn_deprecated(name: str, instead: str) -> None:
 
 def user_level() -> int:
     """The `stacklevel` with which the caller's warning names the line of the user's code."""
-    level, frame = 0, inspect.currentframe()
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in LIBRARIES:
-        level, frame = level + 1, frame.f_back
+    level = 0
+    frame = inspect.currentframe()
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module.partition(".")[0] not in LIBRARIES:
+            break
+        level += 1
+        frame = frame.f_back
     return level

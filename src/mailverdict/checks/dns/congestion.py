@@ -38,12 +38,10 @@ SHORTEST_TIMEOUT = 0.1  # seconds: pauses of an event loop are shorter
 BACK_OFF = 1.5  # times the time-out of the query before, for each repeated query about a question
 PACING_GAIN = 2.0  # a window is spread over the round-trip time divided by this
 PACING_PAUSE = 0.002  # seconds; timers of event loops are not more precise
-SILENT_AFTER = (
-    5  # questions in a row without an answer, and a second: other resolvers are preferred
-)
-DEAD_TIMEOUTS = (
-    10  # longest time-outs without an answer, after which waiting questions fail without being sent
-)
+# Questions in a row without an answer, and a second: other resolvers are preferred.
+SILENT_AFTER = 5
+# Longest time-outs without an answer, after which waiting questions fail without being sent.
+DEAD_TIMEOUTS = 10
 
 
 @dataclass(slots=True, eq=False)

@@ -6,9 +6,8 @@ import re
 
 import idna
 
-MAX_NAME = (
-    253  # characters without the final dot; RFC 1035 section 2.3.4 allows 255 octets on the wire
-)
+# Characters without the final dot; RFC 1035 section 2.3.4 allows 255 octets on the wire.
+MAX_NAME = 253
 MAX_LABEL = 63  # RFC 1035 section 2.3.4
 # Printable ASCII except dot and backslash. Wider than host names, since aliases of reverse zones
 # contain "/" (RFC 2317); narrower than the DNS allows, so that no control character is ever sent.

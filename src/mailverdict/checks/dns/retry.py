@@ -241,7 +241,8 @@ class LoopClient:
             self._timer.cancel()
             self._timer = None
         if due < math.inf:
-            self._timer, self._timer_due = self._loop.call_at(due, self._on_timer), due
+            self._timer = self._loop.call_at(due, self._on_timer)
+            self._timer_due = due
 
     def _on_timer(self) -> None:
         self._timer = None
@@ -312,7 +313,8 @@ class LoopClient:
 
     async def _ask_tcp(self, sent: Transmission) -> None:
         """Ask again over TCP, after a truncated answer."""
-        query, server = sent.query, self.servers[sent.server]
+        query = sent.query
+        server = self.servers[sent.server]
         try:
             async with self._tcp_slots, asyncio.timeout(self._timeout):
                 packet = await ask_tcp(
@@ -368,7 +370,8 @@ class LoopClient:
         )
 
     def _end(self, query: Query, answer: DnsAnswer) -> None:
-        on_answer, query.owner = query.owner, None
+        on_answer = query.owner
+        query.owner = None
         if self._failures:
             self._failures.pop(query, None)
         # They refer to the query: without the cycle its memory is freed at once.

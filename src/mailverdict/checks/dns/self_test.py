@@ -33,17 +33,16 @@ LIST_NAME = "resolver_test"
 SAMPLE = 3  # known domains asked before a run
 LABEL_LENGTH = 24  # random letters: nobody registered such a name
 # Seconds for which a result is used: without and with a finding.
-TRUSTED_FOR, RETEST_AFTER = (
-    3600.0,
-    60.0,
-)
+TRUSTED_FOR = 3600.0
+RETEST_AFTER = 60.0
 MAX_HELD = 20_000  # answers that are held before the resolver is tested
 # Seconds that they are held at first; then twice as long each time, so that the questions stay few.
 FIRST_WAIT = 10.0
 MANY = 100  # domains, after which a run ends with a test although no answer is held
 # Denials contradicted by the domain's address, after which no denial is used: so many, and this
 # share of all domains. Name servers that deny only the MX question are far rarer.
-CONTRADICTIONS, CONTRADICTED_SHARE = 3, 0.01
+CONTRADICTIONS = 3
+CONTRADICTED_SHARE = 0.01
 # Domains, after which the older half is left out: a resolver may begin to answer falsely late.
 COUNTED = 2000
 ROUNDS = 3  # tests in a row that are not passed, after which held answers are not used
@@ -139,11 +138,12 @@ class ResolverTest:
         clock: Callable[[], float] = time.monotonic,
         randomness: random.Random | None = None,
     ) -> None:
-        self.resolver, self.shown, self.clock = resolver, shown, clock
+        self.resolver = resolver
+        self.shown = shown
+        self.clock = clock
         self.found = Findings()
-        self.contradicted: dict[
-            str, None
-        ] = {}  # domains about which one answer is a denial and another one is not
+        # Domains about which one answer is a denial and another one is not.
+        self.contradicted: dict[str, None] = {}
         self.resolver.contradicted = self.contradicted
         self.domains = 0  # observed
         self._randomness = randomness or random.SystemRandom()
@@ -168,7 +168,8 @@ class ResolverTest:
 
     def notices(self) -> list[str]:
         """What a user must know about the resolver."""
-        notices, found = [], self.found
+        notices = []
+        found = self.found
         if found.denied:
             names = ", ".join(list(found.denied)[:5])
             notices.append(
@@ -200,14 +201,16 @@ class ResolverTest:
 
     async def require(self) -> None:
         """Test the resolver unless that was done lately; ResolverError if it cannot be used."""
-        if error := await self._first.get("", self._run_first):
+        error = await self._first.get("", self._run_first)
+        if error:
             raise ResolverError(error)
 
     async def _run_first(self) -> str:
         """Test the resolver; why it cannot be used."""
         if self.notices():
             self.resolver.forget()
-        self.found, self.domains = Findings(), 0
+        self.found = Findings()
+        self.domains = 0
         self.contradicted.clear()
         known = self.probes.known[:SAMPLE]
         answers, _ = await asyncio.gather(
@@ -295,7 +298,8 @@ class ResolverTest:
         order = [at for at, domain in enumerate(domains) if domain in self.known]
         order += [at for at, domain in enumerate(domains) if domain not in self.known]
         held: list[tuple[int, DomainEvidence]] = []
-        wait, due = FIRST_WAIT, 0.0
+        wait = FIRST_WAIT
+        due = 0.0
         since = 0  # answers since the last test
         try:
             async with aclosing(
@@ -312,17 +316,21 @@ class ResolverTest:
                     is_due = len(held) >= MAX_HELD or (held and self.clock() >= due)
                     if not is_due or self._is_undecided():
                         continue
-                    is_confirmed, since, wait = await self._confirm(), 0, 2 * wait
+                    is_confirmed = await self._confirm()
+                    since = 0
+                    wait *= 2
                     due = self.clock() + wait
                     if is_confirmed or len(held) >= MAX_HELD:
-                        released, held = held, []
-                        for position, each in released:
-                            yield position, self._review(each, is_confirmed=is_confirmed)
+                        released = held
+                        held = []
+                        for position, answer in released:
+                            yield position, self._review(answer, is_confirmed=is_confirmed)
             # Also where nothing is held: a resolver may have begun to give exchanges for all names.
             is_confirmed = await self._confirm() if held or since >= MANY else True
-            released, held = held, []
-            for position, each in released:
-                yield position, self._review(each, is_confirmed=is_confirmed)
+            released = held
+            held = []
+            for position, answer in released:
+                yield position, self._review(answer, is_confirmed=is_confirmed)
         finally:
             if held:  # the run ended before they were confirmed
                 self.resolver.forget()
@@ -366,7 +374,8 @@ class ResolverTest:
 
     def _find_doubt(self, evidence: DomainEvidence, *, is_confirmed: bool) -> str:
         """Why the evidence cannot be used; empty if it can."""
-        outcome, found = evidence.outcome, self.found
+        outcome = evidence.outcome
+        found = self.found
         if outcome in OF_RECORDS and found.has_exchanges:
             return (
                 f"{self.shown} gives exchanges for names that do not exist, so those of this one "
@@ -417,7 +426,8 @@ class ResolverTest:
     async def _run_checkpoint(self) -> Checkpoint:
         """Ask about a known domain and about names that do not exist."""
         self._checkpoints += 1
-        number, before = self._checkpoints, (bool(self.found.addresses), self.found.has_exchanges)
+        number = self._checkpoints
+        before = (bool(self.found.addresses), self.found.has_exchanges)
         name, *others = self._randomness.sample(self.probes.known[:SAMPLE], SAMPLE)
         answer, is_answered = await asyncio.gather(
             self.resolver.query_uncached(name, "MX"), self._ask_about_unused()

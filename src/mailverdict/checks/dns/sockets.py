@@ -65,7 +65,9 @@ class UdpChannel:
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._randomness = randomness
-        self._on_answer, self._on_error, self._on_pause = on_answer, on_error, on_pause
+        self._on_answer = on_answer
+        self._on_error = on_error
+        self._on_pause = on_pause
         self._sent: dict[int, Transmission] = {}
         self._unsent: deque[tuple[Transmission, bytes]] = deque()  # while the send buffer is full
         self._socket = server.connect()
@@ -129,7 +131,8 @@ class UdpChannel:
 
         There is a limit, so that other tasks of the loop run.
         """
-        receive, deliver = self._socket.recv, self._deliver
+        receive = self._socket.recv
+        deliver = self._deliver
         try:
             for _ in range(READS_IN_A_ROW):
                 deliver(receive(LARGEST_DATAGRAM))

@@ -104,7 +104,8 @@ class LoadedLists:
         >>> load_lists(Lists()).match_roles(local_parts).to_pylist()
         [True, True, False, None]
         """
-        return pa.chunked_array(map_slices(self.match_slice, local), pa.bool_()).combine_chunks()
+        slices = map_slices(self.match_slice, local)
+        return pa.chunked_array(slices, pa.bool_()).combine_chunks()
 
     def match_slice(self, local: pa.StringArray) -> pa.BooleanArray:
         lowered = pc.utf8_lower(local)
@@ -201,17 +202,15 @@ def load_lists(settings: Lists, *, folder: Path | None = None) -> LoadedLists:
     True
     """
     where = user_lists_folder() if folder is None else folder
-    own = (
-        value
-        for each in fields(settings)
-        if isinstance(value := getattr(settings, each.name), Path)
-    )
-    # The folder changes when a file comes or goes.
-    copies = (
-        where,
-        *(where / f"{name}.txt" for name in LIST_NAMES),
-    )
-    return load_once(settings, where, tuple(stamp_of(path) for path in (*copies, *own)))
+    paths = [where]  # the folder changes when a file comes or goes
+    for name in LIST_NAMES:
+        paths.append(where / f"{name}.txt")
+    for setting in fields(settings):
+        value = getattr(settings, setting.name)
+        if isinstance(value, Path):
+            paths.append(value)
+    stamps = tuple(map(stamp_of, paths))
+    return load_once(settings, where, stamps)
 
 
 def stamp_of(path: Path) -> tuple[int, int] | None:
@@ -230,11 +229,10 @@ def load_once(
     """Load everything; the stamps make the cache notice changed files."""
     listings = find_lists(LIST_NAMES, folder)
     entries = {name: read_entries(listing) for name, listing in listings.items()}
-    own = {
-        each.name: own_entries(settings, each.name)
-        for each in fields(settings)
-        if each.name != "extended_roles"
-    }
+    own: dict[str, tuple[str, ...]] = {}
+    for setting in fields(settings):
+        if setting.name != "extended_roles":
+            own[setting.name] = own_entries(settings, setting.name)
     disposable = marks_of(
         (without_relays(entries["disposable"], entries["relays"]), True),
         (entries["not_disposable"] + entries["relays"], False),
@@ -285,14 +283,14 @@ def version_text(
     listings: Mapping[str, ListFile], own: Mapping[str, tuple[str, ...]], *, extended: bool
 ) -> str:
     """Name the versions of the lists, and the user's own entries by a digest."""
-    free, roles = (
-        listings["free"],
-        [listings[name] for name in LIST_NAMES if name.startswith("role_")],
-    )
+    versions = {name: listing.version for name, listing in listings.items()}
+    roles = f"{versions['role_core']}+{versions['role_languages']}"
+    if extended:
+        roles += f"+{versions['role_extended']}"
     parts = [
-        f"disposable {listings['disposable'].version}",
-        f"free {free.version}+{listings['free_more'].version}",
-        f"role {'+'.join(each.version for each in (roles if extended else roles[:-1]))}",
+        f"disposable {versions['disposable']}",
+        f"free {versions['free']}+{versions['free_more']}",
+        f"role {roles}",
     ]
     if any(own.values()):
         digest = hashlib.sha256(repr(sorted(own.items())).encode()).hexdigest()
@@ -302,14 +300,13 @@ def version_text(
 
 def own_entries(settings: Lists, name: str) -> tuple[str, ...]:
     """Read one of the user's lists in normal form; SettingsError for a wrong entry."""
-    normal, kind = (
-        (normal_role, "local part") if name.startswith("role_") else (normal_domain, "domain")
-    )
+    is_role = name.startswith("role_")
     entries = []
     for where, text in located_entries(getattr(settings, name), name):
-        entry = normal(text)
+        entry = normal_role(text) if is_role else normal_domain(text)
         if entry is None:
             shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+            kind = "local part" if is_role else "domain"
             raise SettingsError(f"{where}: {shown!r} is not a {kind}")
         entries.append(entry)
     return tuple(entries)
@@ -318,7 +315,8 @@ def own_entries(settings: Lists, name: str) -> tuple[str, ...]:
 def located_entries(value: Path | tuple[str, ...], name: str) -> Iterator[tuple[str, str]]:
     """Yield the location of each entry, for messages, and the entry."""
     if not isinstance(value, Path):
-        yield from ((f"Lists.{name}", text) for text in value)
+        for entry in value:
+            yield f"Lists.{name}", entry
         return
     try:
         text = value.read_text(encoding="utf-8")
@@ -326,9 +324,8 @@ def located_entries(value: Path | tuple[str, ...], name: str) -> Iterator[tuple[
         raise SettingsError(
             f"Lists.{name}: cannot read {str(value)!r} as UTF-8 text: {exc}"
         ) from exc
-    yield from (
-        (f"Lists.{name}: {value}, line {number}", entry) for number, entry in split_entries(text)
-    )
+    for number, entry in split_entries(text):
+        yield f"Lists.{name}: {value}, line {number}", entry
 
 
 def normal_role(text: str) -> str | None:

@@ -38,6 +38,10 @@ def registered_domain(host: str) -> str:
     >>> registered_domain("mx")
     'mx'
     """
+    suffixes = public_suffixes()
     labels = host.split(".")
-    names = (".".join(labels[start:]) for start in range(len(labels) - 1, -1, -1))
-    return next((name for name in names if not is_public_suffix(name, public_suffixes())), host)
+    for start in reversed(range(len(labels))):
+        name = ".".join(labels[start:])
+        if not is_public_suffix(name, suffixes):
+            return name
+    return host

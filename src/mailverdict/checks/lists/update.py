@@ -188,13 +188,17 @@ def check_update(
     >>> [each.guard for each in check_update(old, old | {"gmail.com", "com.br"}, {"gmail.com"})]
     ['suffix', 'protected']
     """
-    before, after = frozenset(old), frozenset(new)
+    before = frozenset(old)
+    after = frozenset(new)
     zones = public_suffixes() if suffixes is None else frozenset(suffixes)
     ordered = sorted(after)
     listed_suffixes = [name for name in ordered if is_public_suffix(name, zones)]
     listed_providers = [ordered[at] for at in below_any(ordered, frozenset(protected))]
-    lost, gained, read = len(before - after), len(after - before), malformed + len(after)
-    suffixes, providers = first_of(listed_suffixes, SHOWN), first_of(listed_providers, SHOWN)
+    lost = len(before - after)
+    gained = len(after - before)
+    read = malformed + len(after)
+    suffixes = first_of(listed_suffixes, SHOWN)
+    providers = first_of(listed_providers, SHOWN)
     guards = (
         (
             "malformed",

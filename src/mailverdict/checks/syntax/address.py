@@ -136,7 +136,8 @@ def describe_refusal(text: str) -> str:
     if unsafe is not None:
         return unsafe
     local, _, domain = text.partition("@")
-    local_ok, domain_ok = normalize_local(local) is not None, normalize_domain(domain) is not None
+    local_ok = normalize_local(local) is not None
+    domain_ok = normalize_domain(domain) is not None
     return describe_non_ascii(text, local_ok=local_ok, domain_ok=domain_ok)
 
 

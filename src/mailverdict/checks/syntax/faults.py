@@ -17,9 +17,8 @@ from dataclasses import dataclass, field
 from email_validator import SPECIAL_USE_DOMAIN_NAMES
 from email_validator.rfc_constants import EMAIL_MAX_LENGTH
 
-MAX_OCTETS = (
-    EMAIL_MAX_LENGTH  # RFC 5321 section 4.5.3.1.3 less the angle brackets (RFC 3696 erratum 1690)
-)
+# RFC 5321 section 4.5.3.1.3 less the angle brackets (RFC 3696 erratum 1690).
+MAX_OCTETS = EMAIL_MAX_LENGTH
 TOO_LONG = f"The address is longer than {MAX_OCTETS} octets."
 
 

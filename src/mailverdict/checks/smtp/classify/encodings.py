@@ -100,8 +100,6 @@ def known_words() -> re.Pattern[str]:
 
     Their endings are left out, since an ending of any letters fits every code page.
     """
-    spaced, unspaced = (
-        phrases("  ".join(find_words(*TAGS, spaced=spaced, foreign=True)))
-        for spaced in (True, False)
-    )
+    spaced = phrases("  ".join(find_words(*TAGS, spaced=True, foreign=True)))
+    unspaced = phrases("  ".join(find_words(*TAGS, spaced=False, foreign=True)))
     return re.compile(rf"\b{ENDING.sub('', spaced)}|{unspaced}|{phrases(OTHER_WORDS)}")

@@ -453,9 +453,8 @@ REFUSAL_ONLY = (
     rf"|(?>{UNSPACED_MAILBOX}|{UNSPACED_REFUSED})\W*+)*+$"
 )
 POSTFIX_CLASS = r"(?:recipient )?address rejected: ?\w"  # before any text: it names no subject
-BARE_UNKNOWN = (
-    rf"{FILLERS}(?:{UNKNOWN_PREDICATE}|{UNSPACED_UNKNOWN})\W*$"  # "no existe", without a subject
-)
+# "no existe", without a subject.
+BARE_UNKNOWN = rf"{FILLERS}(?:{UNKNOWN_PREDICATE}|{UNSPACED_UNKNOWN})\W*$"
 RECIPIENT_REFUSED_WORDS = (
     rf"\b(?!xaddrx|{POSTFIX_CLASS}){MAILBOX}\b|^{REFUSAL_ONLY}|^{BARE_UNKNOWN}"
 )

@@ -20,12 +20,10 @@ from .languages import find_words
 class ReplyText(NamedTuple):
     """A reply's text in the two forms that rules search."""
 
-    unmasked: (
-        str  # lower case, without accents, addresses masked; holds names of DNS lists and links
-    )
-    masked: (
-        str  # the same with IP addresses, hosts and links masked, and misleading clauses replaced
-    )
+    # Lower case, without accents, addresses masked; holds names of DNS lists and links.
+    unmasked: str
+    # The same with IP addresses, hosts and links masked, and misleading clauses replaced.
+    masked: str
 
 
 APOSTROPHES = str.maketrans("\u2018\u2019\u00b4`", "''''")
@@ -43,7 +41,8 @@ def fold(text: str) -> str:
         return lower.translate(APOSTROPHES)
     decomposed = unicodedata.normalize("NFKD", undo_mojibake(text).casefold())
     decomposed = decomposed.casefold()  # again: mathematical letters have become plain ones
-    return "".join(c for c in decomposed if not unicodedata.combining(c)).translate(SAME_LETTERS)
+    letters = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
+    return letters.translate(SAME_LETTERS)
 
 
 def undo_mojibake(text: str) -> str:
@@ -66,14 +65,18 @@ def fold_letters(pattern: str) -> str:
     """
     if pattern.isascii():
         return pattern
-    folded, in_class = [], False
-    for c in pattern:
-        in_class = c == "[" or (in_class and c != "]")
-        letter = c if c.isascii() else fold(c)
-        if not c.isascii() and len(letter) == 1 and unicodedata.name(c).startswith("LATIN"):
+    folded = ""
+    in_class = False
+    for character in pattern:
+        if character.isascii():
+            in_class = character == "[" or (in_class and character != "]")
+            folded += character
+            continue
+        letter = fold(character)
+        if len(letter) == 1 and unicodedata.name(character).startswith("LATIN"):
             letter = f"{letter}?" if in_class else f"[{letter}?]"
-        folded.append(letter)
-    return "".join(folded)
+        folded += letter
+    return folded
 
 
 def phrases(text: str) -> str:
@@ -90,14 +93,14 @@ def phrases(text: str) -> str:
         assert found is not None
         boundary, initial, rest = found.groups(default="")
         by_initial.setdefault((boundary, initial), []).append(rest)
-    groups: dict[str, list[str]] = {}
+    by_boundary: dict[str, list[str]] = {}
     for (boundary, initial), rests in by_initial.items():
-        groups.setdefault(boundary, []).append(f"{initial}(?:{'|'.join(rests)})")
-    return (
-        "(?:"
-        + "|".join(f"{boundary}(?:{'|'.join(each)})" for boundary, each in groups.items())
-        + ")"
-    )
+        group = f"{initial}(?:{'|'.join(rests)})"
+        by_boundary.setdefault(boundary, []).append(group)
+    alternatives = []
+    for boundary, groups in by_boundary.items():
+        alternatives.append(f"{boundary}(?:{'|'.join(groups)})")
+    return f"(?:{'|'.join(alternatives)})"
 
 
 INITIAL = re.compile(r"(\\b)?([^\W\d_](?![?*+{]))?(.*)", re.DOTALL)
@@ -133,12 +136,14 @@ def find_letters(text: str) -> Letters:
 @cache
 def join_words(words: str, letters: Letters) -> str:
     """Join the words of a mark."""
-    folded = [fold_letters(word) for word in words.split("¦")]
-    if letters == "ascii":
-        folded = [
-            word for word in folded if NEVER not in word and LETTER_CLASS.sub("", word).isascii()
-        ]
-    return phrases("  ".join(folded)) if folded else NEVER
+    kept = []
+    for word in map(fold_letters, words.split("¦")):
+        is_ascii = NEVER not in word and LETTER_CLASS.sub("", word).isascii()
+        if is_ascii or letters == "any":
+            kept.append(word)
+    if not kept:
+        return NEVER
+    return phrases("  ".join(kept))
 
 
 @cache

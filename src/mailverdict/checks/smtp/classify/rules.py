@@ -81,9 +81,8 @@ class Rule:
     sample: str  # phase and reply that this rule must decide
     seen: str  # who sends such replies, or which RFC defines them
     code: str = "[45].."  # pattern of the whole reply code
-    enhanced: str = (
-        ".*"  # pattern of the whole enhanced status code, which is empty if there is none
-    )
+    # Pattern of the whole enhanced status code, which is empty if there is none.
+    enhanced: str = ".*"
     phases: str = "banner ehlo mail rcpt"
     text: str | tuple[str, ...] = ()  # one of them to be found in the masked text
     unmasked: str | tuple[str, ...] = ()  # to be found in the text with its links and host names
@@ -222,9 +221,8 @@ NOT_UNKNOWN_WORDS = (
     RATE_WORDS,
     r"un(?:deliverable|verified) address: \S|\blog ?in\b|^: ",
 )
-UNKNOWN_CODES = (
-    r"|5\.(?:0\.0|1\.(?![78])\d+|2\.[01]|3\.0|[45]\.\d+|7\.1)"  # beside an unknown mailbox
-)
+# Beside an unknown mailbox.
+UNKNOWN_CODES = r"|5\.(?:0\.0|1\.(?![78])\d+|2\.[01]|3\.0|[45]\.\d+|7\.1)"
 NOT_FULL_WORDS = (  # what is full or exceeded is not a mailbox
     r"\bsend(?:ing|er)|\bip\b|xipx(?!\W*$)|daily|hourly|\brelay|\brate\b|messages? per"
     r"|outgoing|outbound"

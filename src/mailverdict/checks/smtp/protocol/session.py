@@ -55,9 +55,8 @@ class SessionPlan:
     rcpt_per_transaction: int = 50
     rcpt_per_session: int = 500
     refusal_budget: int = 9  # refused recipients after which the session ends
-    slow_by: float = (
-        0.5  # seconds by which a reply to RCPT must exceed the one to EHLO to count as delayed
-    )
+    # Seconds by which a reply to RCPT must exceed the one to EHLO to count as delayed.
+    slow_by: float = 0.5
 
 
 # --- what the session asks the driver to do -------------------------------------------------------
@@ -135,26 +134,21 @@ class WindowPlan(NamedTuple):
 class SessionEnd:
     """How a session ended."""
 
-    classification: Classification | None = (
-        None  # None: nothing left to ask, or its limits were reached
-    )
-    phase: str = (
-        ""  # "connect", or that of the reply which was expected; empty without a classification
-    )
+    # None: nothing left to ask, or its limits were reached.
+    classification: Classification | None = None
+    # "connect", or that of the reply which was expected; empty without a classification.
+    phase: str = ""
     detail: str = ""  # the reply or failure that ended it, on one line
-    recipient: Recipient | None = (
-        None  # the one whose RCPT was being answered; it is among `unasked`
-    )
+    # The one whose RCPT was being answered; it is among `unasked`.
+    recipient: Recipient | None = None
     unasked: tuple[Recipient, ...] = ()  # given to the session and not answered, in order
-    reached: str = (
-        ""  # last phase that succeeded: "" (no connection), "connect", "banner", "ehlo" or "mail"
-    )
+    # Last phase that succeeded: "" (no connection), "connect", "banner", "ehlo" or "mail"
+    reached: str = ""
     asked: int = 0  # recipients whose RCPT got a reply
     refused: int = 0  # and refused among them
     is_secure: bool = False  # TLS was used
-    is_out_of_step: bool = (
-        False  # there were more replies than commands, so the answers may be of other recipients
-    )
+    # There were more replies than commands, so the answers may be of other recipients.
+    is_out_of_step: bool = False
     host: str = ""  # the IP address of the server
 
 
@@ -491,7 +485,8 @@ class Session:
         Even if all are refused, less than two budgets are used.
         """
         self.is_last_window = False
-        budget, room = self.budget(), self.rcpt_per_session - self.asked
+        budget = self.budget()
+        room = self.rcpt_per_session - self.asked
         size = max(0, min(budget - self.refused, room))
         most = min(2 * budget - 1 - self.refused, room) if size else 0
         while (given := len(self.open)) < size:

@@ -70,9 +70,8 @@ class SessionHandler(NamedTuple):
     next_window: Callable[[WindowRequest], WindowPlan] = no_recipients
     on_reply: Callable[[RecipientAnswers], None] = ignore_event
     on_limit: Callable[[LimitObserved], None] = ignore_event
-    on_first_reply: Callable[[], None] = (
-        ignore_event  # after the `on_reply` of the session's first reply to RCPT
-    )
+    # After the `on_reply` of the session's first reply to RCPT.
+    on_first_reply: Callable[[], None] = ignore_event
 
 
 async def drive_session(
@@ -209,7 +208,8 @@ class SessionProtocol(asyncio.Protocol):
     def wake(self) -> None:
         """Send the session what it waits for, if it has come."""
         if self.waiting and (self.replies or self.failure):
-            read, self.waiting = self.waiting, None
+            read = self.waiting
+            self.waiting = None
             self.advance(self.next_replies(read))
 
     def next_replies(self, read: Read) -> TimedReplies | ConnectionFailure:
