@@ -108,8 +108,10 @@ def test_an_audit_comes_back_as_it_was_left(opened, file):
     do(state, "search", text="a")
     do(state, "sort", key="verdict")
     do(state, "sort", key="verdict")
+    do(state, "save_as", service="hubspot", format="xlsx")
     before, result = as_shown(state), state.result.listing.rows.to_frame()
     assert before["decide"]["decided"]["total"] == 1
+    assert before["decide"]["save_as"] == {"service": "hubspot", "format": "xlsx"}
     again = opened(file)  # the process was killed: nothing closed the first one
     assert as_shown(again) == before
     pd.testing.assert_frame_equal(again.result.listing.rows.to_frame(), result)
@@ -117,6 +119,18 @@ def test_an_audit_comes_back_as_it_was_left(opened, file):
     assert again.suppression.name == "pasted suppression list"
     do(again, "verify")
     assert again.result.listing.counts.actions == state.result.listing.counts.actions
+
+
+def test_an_audit_of_a_release_that_did_not_keep_the_format_of_files_comes_back(opened, file):
+    state = do(opened(file), "verify")
+    do(state, "search", text="a")
+    path = state.session.folder / STATE
+    kept = json.loads(path.read_text())
+    del kept["view"]["service"], kept["view"]["format"]
+    path.write_text(json.dumps(kept))
+    again = opened(file)
+    assert as_shown(again)["decide"]["save_as"] == {"service": "", "format": "csv"}
+    assert again.result.listing.words == "a"
 
 
 def test_an_audit_that_was_kept_with_undivided_cells_keeps_them(opened, tmp_path):

@@ -141,6 +141,9 @@ def test_from_an_export_of_hubspot_to_the_file_that_hubspot_imports(
         sent = person.save(opened.button("Download send list for HubSpot"))
         opened.shown("HubSpot finds people by the column 'Record ID'")
         removed = person.save(opened.button(re.compile("^Download To take off in HubSpot")))
+        opened.page.reload()
+        expect(opened.field("For")).to_have_value("hubspot")
+        expect(opened.button("Download send list for HubSpot")).to_be_enabled()
         assert violations(opened) == []
         assert opened.is_clean()
     assert list(sent.columns) == list(removed.columns) == ["Record ID", "Email"]

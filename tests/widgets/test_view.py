@@ -210,3 +210,17 @@ def test_the_send_list_goes_back_to_the_service_that_it_came_from(audit):
 def test_a_service_that_is_not_known_is_refused(audit):
     audit.act("download_for", service="mailpit", which="send")
     assert "is not a service whose importer is known" in message(audit, "decide")
+
+
+def test_how_files_are_made_is_chosen_once_for_filters_checks_and_addresses(audit):
+    assert shown(audit, "decide")["save_as"] == {"service": "", "format": "csv"}
+    audit.act("save_as", service="hubspot", format="xlsx")
+    audit.act("look_at", address="?verdict=valid")
+    audit.act("clear_facets")
+    finished(audit)
+    assert shown(audit, "decide")["save_as"] == {"service": "hubspot", "format": "xlsx"}
+    audit.act("save_as", service="hubspot", format="doc")
+    assert message(audit, "decide") == "'doc' is not a format; there are csv, xlsx, parquet."
+    audit.act("save_as", service="mailpit", format="csv")
+    assert "is not a service whose importer is known" in message(audit, "decide")
+    assert shown(audit, "decide")["save_as"] == {"service": "hubspot", "format": "xlsx"}

@@ -48,6 +48,7 @@ PAGE_ACTIONS: dict[str, tuple[str, dict[str, type]]] = {
     "sort": ("decide", {"key": str}),
     "look_at": ("decide", {"address": str}),
     "rows": ("decide", {"first": int, "count": int}),
+    "save_as": ("decide", {"service": str, "format": str}),
     "decide": ("decide", {"rows": list, "what": str}),
     "decide_shown": ("decide", {"what": str}),
     "decide_domain": ("decide", {"domain": str, "what": str}),
@@ -62,8 +63,19 @@ PAGE_ACTIONS: dict[str, tuple[str, dict[str, type]]] = {
     "download": ("decide", {"which": str, "kind": str}),
     "download_for": ("decide", {"service": str, "which": str}),
 }
-# Those that change only how the result is looked at: methods of `Result`; the others are of `AuditState`.
-LOOKS = frozenset({"set_facet", "clear_facets", "show_groups", "search", "sort", "look_at", "rows"})
+# Those that change only how the result is looked at or saved: methods of `Result`; the others are of `AuditState`.
+LOOKS = frozenset(
+    {
+        "set_facet",
+        "clear_facets",
+        "show_groups",
+        "search",
+        "sort",
+        "look_at",
+        "rows",
+        "save_as",
+    }
+)
 
 
 def read_arguments(content: Mapping[str, Any], types: Mapping[str, type]) -> dict[str, Any]:

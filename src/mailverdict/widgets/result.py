@@ -31,6 +31,7 @@ from ..reports.wording import CHECKS, another_check, days_of_earlier
 from ..runs.journal.journal import Journal
 from ..runs.journal.recall import RecordedRun, parse_key
 from ..table.columns import COLUMNS, REPAIR_COLUMNS, SUPPRESS_COLUMNS
+from ..table.importers import find_importer, importers
 from ..table.overwrite import find_verified, name_columns
 from ..table.result_columns import ResultColumns
 from ..table.table import Table
@@ -205,6 +206,8 @@ class Result:
     ) -> None:
         self.listing, self.info = listing, info
         self.window = (0, PAGE_ROWS)  # the first row of those found that is shown, and how many
+        self.service = ""  # for whose importer the send list is made; empty: for a spreadsheet
+        self.format = KINDS[0]  # of files
         self.comparison: dict[str, Any] | None = None
         self.read_earlier: Callable[[], pd.DataFrame] | None = (
             None  # the audit that it is compared with
@@ -270,12 +273,28 @@ class Result:
         self.listing.sort(key)
         return self.find()
 
+    def save_as(self, service: str, format: str) -> str:  # noqa: A002 - as the page calls it
+        """Choose for what service and in what format files are made."""
+        if service:
+            find_importer(service)
+        if format not in KINDS:
+            raise SettingsError(f"{format!r} is not a format; there are {', '.join(KINDS)}")
+        self.service = service
+        self.format = format
+        return ""
+
     def looks(self) -> dict[str, Any]:
-        """How the rows are looked at, as values of JSON."""
-        facets = [
-            [facet, value] for facet in FILTERS for value in sorted(self.listing.chosen[facet])
-        ]
-        return {"facets": facets, "words": self.listing.words, "sort": list(self.listing.sorted_by)}
+        """How the rows are looked at and saved, as values of JSON."""
+        facets = []
+        for facet in FILTERS:
+            facets += [[facet, value] for value in sorted(self.listing.chosen[facet])]
+        return {
+            "facets": facets,
+            "words": self.listing.words,
+            "sort": list(self.listing.sorted_by),
+            "service": self.service,
+            "format": self.format,
+        }
 
     def address(self) -> str:
         """The same as the query of an address, so that a page can be opened as it was; empty for all rows."""
@@ -306,7 +325,14 @@ class Result:
         return self.find()
 
     def look_as(self, looks: Mapping[str, Any]) -> None:
-        """Look at the rows as before, where they still have such facets and columns."""
+        """Look at the rows as before, where they still have such facets and columns.
+
+        An address, and an audit of an earlier release, do not say how files are made.
+        """
+        if looks.get("service") in importers():
+            self.service = looks["service"]
+        if looks.get("format") in KINDS:
+            self.format = looks["format"]
         for facet, value in looks["facets"]:
             if facet in FILTERS and self.listing.can_choose(facet, str(value)):
                 self.listing.toggle(facet, str(value))

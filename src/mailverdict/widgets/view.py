@@ -629,6 +629,7 @@ def snapshot_decide(state: AuditState) -> dict[str, Any]:
         "address": result.address(),
         "formats": list(KINDS),
         "services": services_part(listing),
+        "save_as": {"service": result.service, "format": result.format},
         "people": count_of(listing.counts.people, "person", "people"),
         "comparison": result.comparison,
         "operators": result.operators,

@@ -27,7 +27,6 @@ function Page({ id, connection }) {
   const [status, setStatus] = useState(CONNECTED);
   const [waiting, setWaiting] = useState(0);
   const [paste, setPaste] = useState({});
-  const [saveAs, setSaveAs] = useState({ format: "csv", service: "" });
   const files = useFiles(connection);
   const steps = useSteps(root, id, sections.page);
   useLayoutEffect(
@@ -67,8 +66,6 @@ function Page({ id, connection }) {
     isWaiting: waiting > 0,
     paste,
     setPaste,
-    saveAs,
-    setSaveAs,
     act,
     upload,
     goTo: steps.goTo,
@@ -107,17 +104,17 @@ function Page({ id, connection }) {
 // The line that stays in sight: where the list is, and the button that comes first. A second click of a double click was
 // meant for the button that was there before.
 function NextStep() {
-  const { page, decide, isWaiting, saveAs, act } = useAudit();
+  const { page, decide, isWaiting, act } = useAudit();
   const { line, primary } = page;
   if (!line) return null;
-  const service = decide.services?.find((each) => each.id === saveAs.service);
+  const service = decide.services?.find((each) => each.id === decide.save_as.service);
   const press = {
     verify: () => act("verify"),
     pause: () => act("pause"),
     plan: () => act("make_plan_again"),
     send: () =>
-      service ? act("download_for", { service: service.id, which: "send" }) : act("download", { which: "send", kind: saveAs.format }),
-    everything: () => act("download", { which: "everything", kind: saveAs.format }),
+      service ? act("download_for", { service: service.id, which: "send" }) : act("download", { which: "send", kind: decide.save_as.format }),
+    everything: () => act("download", { which: "everything", kind: decide.save_as.format }),
   }[primary];
   const off = !line.enabled || (primary === "verify" && isWaiting) || (["send", "everything"].includes(primary) && decide.busy);
   const label = primary === "send" && service ? `${line.label} for ${service.label}` : line.label;

@@ -523,8 +523,9 @@ function Decided() {
 }
 
 function Downloads() {
-  const { id, decide, saveAs, setSaveAs, act } = useAudit();
-  const { format, service: serviceId } = saveAs;
+  const { id, decide, act } = useAudit();
+  const { format, service: serviceId } = decide.save_as;
+  const saveAs = (change) => act("save_as", { ...decide.save_as, ...change });
   const off = decide.busy;
   const formats = decide.formats.map((each) => ({ id: each, label: FORMAT_NAMES[each] }));
   const services = [{ id: "", label: "a spreadsheet" }, ...decide.services];
@@ -538,9 +539,9 @@ function Downloads() {
       <h4>Download</h4>
       <span class="mv-gap" />
       <${Select} id=${`${id}-service`} label="For" options=${services} value=${serviceId}
-        onChange=${(value) => setSaveAs({ ...saveAs, service: value })} />
+        onChange=${(value) => saveAs({ service: value })} />
       <${Select} id=${`${id}-format`} label="As" options=${formats} value=${format}
-        onChange=${(value) => setSaveAs({ ...saveAs, format: value })} />
+        onChange=${(value) => saveAs({ format: value })} />
     </div>
     ${service && html`<${ServiceFiles} service=${service} off=${off} />`}
     <div class="mv-downloads">
