@@ -126,6 +126,8 @@ def measure_actions(
 
 # --- the page -------------------------------------------------------------------------------------------------------
 
+# The switch itself is shown at once; then the list is prepared and its cost worked out again.
+COST_OF_SWITCH = "a switch of a repair until its cost is known"
 # Before the check, and after it: what is measured; what is clicked, with `root` and the number of the round; and what
 # changes on the page when the answer is there.
 ROUND_TRIPS: tuple[dict[str, tuple[str, str]], dict[str, tuple[str, str]]] = (
@@ -142,7 +144,7 @@ ROUND_TRIPS: tuple[dict[str, tuple[str, str]], dict[str, tuple[str, str]]] = (
             "root.querySelector('input[role=switch]').click()",
             "root.querySelectorAll('.mv-off').length",
         ),
-        "switch a repair, until its cost is known": (  # there is no cost while it is worked out
+        COST_OF_SWITCH: (  # there is no cost while it is worked out
             "root.querySelector('input[role=switch]').click()",
             "(window.lastCost = root.querySelector('.mv-figures')?.textContent ?? window.lastCost)",
         ),
@@ -299,7 +301,7 @@ def measure_clicks(
             values.append(
                 float(opened.page.evaluate(CLICK.replace("SEEN", seen).replace("ACT", act), number))
             )
-        yield f"click to painted: {name}", values
+        yield name if name == COST_OF_SWITCH else f"click to painted: {name}", values
 
 
 # --- both -----------------------------------------------------------------------------------------------------------

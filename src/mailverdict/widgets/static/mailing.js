@@ -27,7 +27,7 @@ function Origins() {
   return html`<section class="mv-part" aria-label="Where they come from">
     <div class="mv-row mv-part-head">
       <h4>Where they come from</h4>
-      <span class="mv-soft mv-gap">${origins.headline} Press a group to see its rows.</span>
+      <span class="mv-soft mv-gap">${origins.headline} <span class="mv-screen">Press a group to see its rows.</span></span>
       <${Select} id=${`${id}-origins`} label="Group by" options=${origins.columns} value=${origins.column}
         onChange=${(column) => act("show_groups", { column: Number(column) })} />
     </div>
@@ -70,7 +70,7 @@ function Operators() {
 function Bounces() {
   const { id, decide, page, act } = useAudit();
   const { bounces } = decide;
-  return html`<section class="mv-part" aria-label="Bounces">
+  return html`<section class=${bounces ? "mv-part" : "mv-part mv-screen"} aria-label="Bounces">
     <div class="mv-row mv-part-head">
       <h4>Bounces</h4>
       <span class="mv-soft mv-gap">
@@ -95,7 +95,7 @@ function Waves() {
   const { busy, wave } = decide;
   const disabled = busy || page.running;
   const csv = { kind: "csv" };
-  return html`<section class="mv-part" aria-label="Mail in waves">
+  return html`<section class=${wave.text ? "mv-part" : "mv-part mv-screen"} aria-label="Mail in waves">
     <div class="mv-row mv-part-head">
       <h4>Mail in waves</h4>
       <span class="mv-soft mv-gap">

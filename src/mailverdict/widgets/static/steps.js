@@ -11,6 +11,7 @@ import { DECISIONS, Table } from "./table.js";
 const QUOTA_OVER = "Today's quota is used up.";
 const RUNNING = "not while a check is running";
 const FEW = 5; // likely typos that are shown at first
+const FEW_VALUES = 6; // of a facet
 const FORMAT_NAMES = { csv: "CSV", xlsx: "Excel (XLSX)", parquet: "Parquet" };
 
 // --- 1 list ----------------------------------------------------------------------------------------------------------
@@ -297,7 +298,7 @@ function CheckStep() {
   return html`
     <${Depths} off=${running} />
     <div class="mv-cost" aria-live="off">
-      ${plan && html`<${Plan} plan=${plan} />`}
+      ${plan && html`<${Plan} plan=${plan} running=${running} />`}
       ${!plan && check.kind === "failed" && html`<p class="mv-soft">The cost is not known.</p>`}
       ${!plan && check.kind !== "failed" && html`<${Notices} busy=${check.busy || "Working out the cost…"} />`}
     </div>
@@ -358,11 +359,12 @@ function Radios({ name, legend, options, value, disabled, onChange }) {
   </fieldset>`;
 }
 
-const Plan = ({ plan }) => html`
+// While a check runs, the quota that is left is said beside its progress.
+const Plan = ({ plan, running }) => html`
   <dl class="mv-figures">
     ${plan.figures.map((each) => html`<div><dt>${each.what}</dt><dd><strong>${each.number}</strong> ${each.unit}</dd></div>`)}
   </dl>
-  <p class="mv-cost-line">${[plan.cost, plan.time].filter(Boolean).join(" ")}</p>
+  ${!running && html`<p class="mv-cost-line">${[plan.cost, plan.time].filter(Boolean).join(" ")}</p>`}
   ${plan.notes.length > 0 && html`<p class="mv-soft">${plan.notes.join(" ")}</p>`}
 `;
 
@@ -582,23 +584,33 @@ function Download({ file, off, onClick }) {
 }
 
 function Facets() {
-  const { decide, act } = useAudit();
-  const choose = (facet, value) => act("set_facet", { facet, value });
-  return html`<div class="mv-facets">
-    ${decide.facets.map(
-      (facet) => html`<div key=${facet.id} class="mv-facet" role="group" aria-label=${facet.label}>
-        <h5>${facet.label}</h5>
-        ${facet.values.map(
-          (each) => html`<${Button} key=${each.id} class="mv-value" aria-pressed=${String(each.on)} title=${each.label}
-            onClick=${() => choose(facet.id, each.id)}>
-            <span class="mv-value-label"><${Text}>${each.label}<//></span>
-            <span class="mv-value-count">${each.count}</span>
-            <${Meter} share=${each.share} name=${facet.id === "verdict" || facet.id === "action" ? each.id : ""} />
-          <//>`,
-        )}
-        ${facet.more && html`<p class="mv-soft">${facet.more}</p>`}
-      </div>`,
+  const { decide } = useAudit();
+  return html`<div class="mv-facets">${decide.facets.map((facet) => html`<${Facet} key=${facet.id} facet=${facet} />`)}</div>`;
+}
+
+// The first values; those that are chosen are always shown.
+function Facet({ facet }) {
+  const { act } = useAudit();
+  const [isWhole, setWhole] = useState(false);
+  const { id, label, values } = facet;
+  const more = values.length - FEW_VALUES;
+  const hasMore = more > 1;
+  const press = isWhole ? "Show fewer" : `Show ${more} more`;
+  const shown = isWhole || !hasMore ? values : values.filter((each, at) => at < FEW_VALUES || each.on);
+  return html`<div class="mv-facet" role="group" aria-label=${label}>
+    <h5>${label}</h5>
+    ${shown.map(
+      (each) => html`<${Button} key=${each.id} class="mv-value" aria-pressed=${String(each.on)} title=${each.label}
+        onClick=${() => act("set_facet", { facet: id, value: each.id })}>
+        <span class="mv-value-label"><${Text}>${each.label}<//></span>
+        <span class="mv-value-count">${each.count}</span>
+        <${Meter} share=${each.share} name=${id === "verdict" || id === "action" ? each.id : ""} />
+      <//>`,
     )}
+    ${hasMore &&
+    html`<${Small} local quiet aria-expanded=${String(isWhole)} aria-label=${`${press}: ${label}`}
+      onClick=${() => setWhole(!isWhole)}>${press}<//>`}
+    ${facet.more && (isWhole || !hasMore) && html`<p class="mv-soft">${facet.more}</p>`}
   </div>`;
 }
 
@@ -606,7 +618,7 @@ function Comparison() {
   const { decide, words } = useAudit();
   const { comparison } = decide;
   const word = (name) => words[name] ?? name;
-  return html`<section class="mv-part" aria-label="Compare with an earlier audit">
+  return html`<section class=${comparison ? "mv-part" : "mv-part mv-screen"} aria-label="Compare with an earlier audit">
     <div class="mv-row mv-part-head">
       <h4>Compare with an earlier audit</h4>
       <span class="mv-soft mv-gap">

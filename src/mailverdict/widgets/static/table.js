@@ -260,13 +260,14 @@ function Line({ row, at, view }) {
 }
 
 function Cell({ row, name, head }) {
-  const { words } = useAudit();
+  const { decide, words } = useAudit();
   if (name === "address") return html`<${Address} row=${row} text=${row.cells[head]} />`;
   if (name === "verdict") {
     // Where there is no room for a column of its own, why is below it.
+    const label = decide.picture.find((each) => each.id === row.verdict)?.label ?? words[row.verdict];
     return html`
-      <${Badge} name=${row.verdict} label=${words[row.verdict] ?? row.verdict} />
-      ${row.reason !== words[row.verdict] && html`<span class="mv-cut mv-soft mv-why">${row.reason}</span>`}
+      <${Badge} name=${row.verdict} label=${label} />
+      ${row.reason !== label && html`<span class="mv-cut mv-soft mv-why">${row.reason}</span>`}
     `;
   }
   if (name === "reason") return row.reason;
