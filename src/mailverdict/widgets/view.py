@@ -10,13 +10,13 @@ import numpy as np
 
 from ..files.compression import COMPRESSIONS
 from ..files.readers import KINDS as FILE_KINDS
-from ..frames.results import WAITING
 from ..model.arrow import to_bools
 from ..model.words import (
     ACTIONS,
     DECISIONS,
     REPAIR_LABELS,
     ValidationType,
+    capitalize,
     count_of,
     percent,
     reason_label,
@@ -24,14 +24,14 @@ from ..model.words import (
 from ..reports.wording import CHECKS
 from ..table.importers import importers
 from ..theme import LABELS
-from .check import describe_plan, describe_progress, next_day
+from .check import QUOTA_RESET, describe_plan, describe_progress, next_day
 from .choices import Pair, describe_to_check, find_typos
 from .exports import KINDS
 from .listing import FACETS, Listing, cell_texts
 from .listing import WORDS as DECIDED
 from .mailing import SAMPLE, is_worth_a_sample
 from .result import Result, describe_run
-from .session import Given, KeptAudit
+from .session import Given
 from .source import ENCODINGS, Source, readable, short_text
 from .state import SECTIONS, AuditState, kept_words, refused_name
 from .steps import SAFE, Prepared, TidyColumn
@@ -89,6 +89,10 @@ def snapshot_page(state: AuditState) -> dict[str, Any]:
     is_loaded = state.source is not None and state.choices.column is not None
     is_complete = state.result is not None and state.result.info.is_complete
     is_over = is_complete and state.is_result_current() and not state.check.is_running
+    last = state.past[: -MAX_UNDO - 1 : -1]
+    redo = ""
+    if state.future:
+        redo = short_text(state.future[-1][1], 80)
     return {
         "primary": primary_of(state),
         "said": short_text(state.work.spoken, LONGEST),
@@ -100,26 +104,29 @@ def snapshot_page(state: AuditState) -> dict[str, Any]:
         },
         "can": {"tidy": is_loaded, "check": is_loaded, "decide": state.result is not None},
         "running": state.check.is_running,
-        "undo": [short_text(what, 80) for _, what in state.past[: -MAX_UNDO - 1 : -1]],
-        "redo": short_text(state.future[-1][1], 80) if state.future else "",
+        "undo": [short_text(what, 80) for _, what in last],
+        "redo": redo,
         "line": line_part(state),
-        "kept": [
-            kept_part(each)
-            for each in state.kept
-            if state.session is None or each.id != state.session.id
-        ],
+        "kept": kept_parts(state),
     }
 
 
-def kept_part(kept: KeptAudit) -> dict[str, str]:
-    """An audit that was kept."""
-    when = date_text(datetime.fromtimestamp(kept.when, UTC))
-    return {
-        "id": kept.id,
-        "name": readable(kept.name),
-        "when": when,
-        "rows": count_of(kept.rows, "row"),
-    }
+def kept_parts(state: AuditState) -> list[dict[str, str]]:
+    """The audits that were kept, but for the one that is open."""
+    open_id = None if state.session is None else state.session.id
+    parts = []
+    for kept in state.kept:
+        if kept.id == open_id:
+            continue
+        when = datetime.fromtimestamp(kept.when, UTC)
+        part = {
+            "id": kept.id,
+            "name": readable(kept.name),
+            "when": date_text(when),
+            "rows": count_of(kept.rows, "row"),
+        }
+        parts.append(part)
+    return parts
 
 
 def primary_of(state: AuditState) -> str:
@@ -128,20 +135,23 @@ def primary_of(state: AuditState) -> str:
         return "choose"
     if state.check.is_running:
         return "pause"
-    result, is_short = state.result, state.is_out_of_quota()
-    if result is not None and state.is_result_current() and (result.info.is_complete or is_short):
-        return "send" if result.listing.counts.actions["send"] else "everything"
-    return (
-        "plan"
-        if is_short or (state.plan is None and state.work.messages["check"][1] == "failed")
-        else "verify"
-    )
+    result = state.result
+    is_short = state.is_out_of_quota()
+    is_current = result is not None and state.is_result_current()
+    if result is not None and is_current and (result.info.is_complete or is_short):
+        sent = result.listing.counts.actions["send"]
+        return "send" if sent else "everything"
+    has_failed = state.work.messages["check"][1] == "failed"
+    if is_short or (state.plan is None and has_failed):
+        return "plan"
+    return "verify"
 
 
 def line_part(state: AuditState) -> dict[str, Any] | None:
     """The line that stays in sight: where the list is, and the one button that comes first."""
     primary = primary_of(state)
-    check, plan, button = state.check, state.plan, button_of(state)
+    check = state.check
+    plan = state.plan
     if primary == "choose":
         return None
     if primary == "pause":
@@ -154,17 +164,21 @@ def line_part(state: AuditState) -> dict[str, Any] | None:
         return {"text": text, "label": label, "enabled": not is_pausing, "why": ""}
     if primary in ("send", "everything"):
         assert state.result is not None
-        counts = state.result.listing.counts
-        sent = counts.actions["send"]
-        if primary == "everything":
-            text = "Nobody can be mailed"
-            return {"text": text, "label": "Download everything", "enabled": True, "why": ""}
-        text = f"{count_of(counts.people, 'person', 'people')}, {count_of(sent, 'row')}"
-        return {"text": text, "label": "Download send list", "enabled": True, "why": ""}
+        text = "Nobody can be mailed"
+        label = "Download everything"
+        if primary == "send":
+            counts = state.result.listing.counts
+            people = count_of(counts.people, "person", "people")
+            rows = count_of(counts.actions["send"], "row")
+            text = f"{people}, {rows}"
+            label = "Download send list"
+        return {"text": text, "label": label, "enabled": True, "why": ""}
     if primary == "plan":
-        is_short = state.is_out_of_quota()
-        text = "Today's quota is used up" if is_short else "The cost is not known"
-        label = "Look at the quota again" if is_short else "Try again"
+        text = "The cost is not known"
+        label = "Try again"
+        if state.is_out_of_quota():
+            text = "Today's quota is used up"
+            label = "Look at the quota again"
         return {"text": text, "label": label, "enabled": True, "why": ""}
     text = "Working out the cost…"
     if plan is not None:
@@ -173,7 +187,7 @@ def line_part(state: AuditState) -> dict[str, Any] | None:
             text = f"{count_of(plan.in_flight, 'answer')} to collect"
         elif not plan.to_submit:
             text = "All answers are known"
-    return {"text": text, **button}
+    return {"text": text, **button_of(state)}
 
 
 # --- 1 list ---------------------------------------------------------------------------------------------------------
@@ -181,7 +195,8 @@ def line_part(state: AuditState) -> dict[str, Any] | None:
 
 def snapshot_list(state: AuditState) -> dict[str, Any]:
     """The list, its column, and what was found out about the file."""
-    source, given = state.source, state.given or Given()
+    source = state.source
+    given = state.given or Given()
     shown: dict[str, Any] = {
         "summary": "",
         "columns": [],
@@ -211,33 +226,33 @@ def snapshot_list(state: AuditState) -> dict[str, Any]:
     shown["columns"] = source.labels[:MAX_COLUMNS]
     shown["is_text"] = source.is_text
     shown["sheet"] = source.sheet or ""
-    renamed = {} if state.prepared is None else state.prepared.renamed
-    remarks = [
-        f"Your column {old} is called {new} here: a result has its name."
-        for old, new in renamed.items()
-    ]
-    shown["remarks"] = [short_text(each, 200) for each in (*remarks, *source.remarks)[:8]]
+    remarks = []
+    if state.prepared is not None:
+        for old, new in state.prepared.renamed.items():
+            remarks.append(f"Your column {old} is called {new} here: a result has its name.")
+    remarks += source.remarks
+    shown["remarks"] = [short_text(remark, 200) for remark in remarks[:8]]
     shown["preview"] = preview(source, at)
-    if at is not None:
-        shown["guess"] = (
-            f"Found automatically: {readable(state.guess, LONGEST)}." if state.guess else ""
-        )
-    else:
+    shown["guess"] = ""
+    if at is None:
         shown["doubted"] = doubted_columns(source)
+    elif state.guess:
+        shown["guess"] = f"Found automatically: {readable(state.guess, LONGEST)}."
     return shown
 
 
 def doubted_columns(source: Source) -> list[dict[str, Any]]:
     """The columns of which one has the addresses, where that is not clear."""
     choice = source.choice
-    return [
-        {
+    columns = []
+    for candidate in choice.doubted:
+        column = {
             "at": source.position(candidate.name),
             "label": candidate.name,
             "text": choice.figures(candidate),
         }
-        for candidate in choice.doubted
-    ]
+        columns.append(column)
+    return columns
 
 
 def preview(source: Source, at: int | None) -> dict[str, Any]:
@@ -245,13 +260,14 @@ def preview(source: Source, at: int | None) -> dict[str, Any]:
     columns = list(range(min(source.frame.shape[1], PREVIEW_COLUMNS)))
     if at is not None and at not in columns:
         columns[-1] = at
-    cells = [
-        cell_texts(source.frame.iloc[:PREVIEW_ROWS, each], LONGEST_PREVIEW).to_pylist()
-        for each in columns
-    ]
-    rows = [[readable(cell or "") for cell in row] for row in zip(*cells, strict=True)]
+    cells = []
+    for column in columns:
+        first = source.frame.iloc[:PREVIEW_ROWS, column]
+        texts = cell_texts(first, LONGEST_PREVIEW).to_pylist()
+        cells.append([readable(text or "") for text in texts])
+    rows = [list(row) for row in zip(*cells, strict=True)]
     return {
-        "heads": [source.labels[each] for each in columns],
+        "heads": [source.labels[column] for column in columns],
         "rows": rows,
         "at": None if at is None else columns.index(at),
     }
@@ -272,17 +288,19 @@ def snapshot_tidy(state: AuditState) -> dict[str, Any]:
             "suppression": None,
             "is_ready": False,
         }
-    suppression, nothing = state.suppression, prepared.base.nothing_rows
-    verb = "holds" if nothing == 1 else "hold"
+    suppression = state.suppression
+    unread = prepared.base.nothing_rows
+    nothing = ""
+    if unread:
+        verb = "holds" if unread == 1 else "hold"
+        nothing = f"{count_of(unread, 'cell')} {verb} no address that can be read."
     return {
         "is_ready": True,
         "summary": tidy_summary(state, prepared) or "nothing to repair",
         "items": tidy_items(state, prepared),
         "questions": tidy_questions(state),
         "suggestions": suggestion_part(state, prepared.tidy),
-        "nothing": f"{count_of(nothing, 'cell')} {verb} no address that can be read."
-        if nothing
-        else "",
+        "nothing": nothing,
         "suppression": suppression and suppression.name,
         "suppression_notes": suppression.notes if suppression else [],
         "suppression_found": suppression_found(state, prepared),
@@ -302,13 +320,17 @@ def suppression_found(state: AuditState, prepared: Prepared) -> str:
 
 def tidy_summary(state: AuditState, prepared: Prepared) -> str:
     """The step in one line."""
-    base, tidy, choices = prepared.base, prepared.tidy, state.choices
+    base = prepared.base
+    tidy = prepared.tidy
+    choices = state.choices
     parts = []
     repaired = tidy.count_repaired(choices)
     if repaired:
         ways = [name for name in SAFE if name not in choices.off and base.repaired_rows(name)]
-        in_ways = f" in {len(ways)} ways" if len(ways) > 1 else ""
-        parts.append(f"{count_of(repaired, 'cell')} repaired{in_ways}")
+        part = f"{count_of(repaired, 'cell')} repaired"
+        if len(ways) > 1:
+            part += f" in {len(ways)} ways"
+        parts.append(part)
     corrected = len(tidy.accepted_rows(choices))
     if corrected:
         parts.append(f"{count_of(corrected, 'typo')} corrected")
@@ -336,68 +358,58 @@ def tidy_questions(state: AuditState) -> list[dict[str, Any]]:
 
 def tidy_items(state: AuditState, prepared: Prepared) -> list[dict[str, Any]]:
     """What can be switched on and off: repairs, the most frequent first, then what changes or removes rows."""
-    base, choices = prepared.base, state.choices
-    repairs = [
-        (
-            name,
-            REPAIR_LABELS[name],
-            base.repaired_rows(name),
-            "cell",
-            base.examples[name],
-            name not in choices.off,
-            "",
+    base = prepared.base
+    choices = state.choices
+    items = refused_items(state)
+    repairs = []
+    for name in SAFE:
+        rows = base.repaired_rows(name)
+        if rows:
+            repairs.append((rows, name))
+    repairs.sort(key=lambda repair: -repair[0])
+    for rows, name in repairs:
+        examples = base.examples[name]
+        is_on = name not in choices.off
+        items.append(item(name, REPAIR_LABELS[name], rows, "cell", examples, is_on, ""))
+    several = len(base.several_rows)
+    if several:
+        added = count_of(base.added_rows, "row")
+        why = f"Gives each address a row of its own: {added} more. Without it, these are reviewed."
+        label = "Several addresses in a cell"
+        examples = base.several_examples
+        items.append(item("split", label, several, "cell", examples, choices.split, why))
+    repeated = prepared.repeated
+    if repeated:
+        why = (
+            "Sends one mail to each mailbox: the first row that may be sent stays, the others go "
+            "to “Remove”."
         )
-        for name in SAFE
-    ]
-    added = count_of(base.added_rows, "row")
-    split = f"Gives each address a row of its own: {added} more. Without it, these are reviewed."
-    merge = (
-        "Sends one mail to each mailbox: the first row that may be sent stays, the others go to "
-        "“Remove”."
-    )
-    items = [
-        *sorted(repairs, key=lambda each: -each[2]),
-        (
-            "split",
-            "Several addresses in a cell",
-            len(base.several_rows),
-            "cell",
-            base.several_examples,
-            choices.split,
-            split,
-        ),
-        (
-            "merge",
-            "Duplicates",
-            prepared.repeated,
-            "row",
-            prepared.repeated_examples,
-            choices.merge,
-            merge,
-        ),
-    ]
-    found = [*refused_items(state), *(item(*each) for each in items if each[2])]
+        examples = prepared.repeated_examples
+        items.append(item("merge", "Duplicates", repeated, "row", examples, choices.merge, why))
     if state.suppression is not None:
         why = f"Takes the addresses and domains of {state.suppression.name} off the send list."
         label = "On your suppression list"
-        found.append(item("suppress", label, prepared.suppressed, "row", [], choices.suppress, why))
-    return found
+        rows = prepared.suppressed
+        items.append(item("suppress", label, rows, "row", [], choices.suppress, why))
+    return items
 
 
 def refused_items(state: AuditState) -> list[dict[str, Any]]:
     """The columns that say no, each with the question whether its rows are taken off."""
-    source, choices = state.source, state.choices
-    found = []
-    for at, refusal in {} if source is None else source.refusals.items():
+    choices = state.choices
+    items: list[dict[str, Any]] = []
+    if state.source is None:
+        return items
+    for at, refusal in state.source.refusals.items():
         if at == choices.column:
             continue
         is_on = at in choices.refused
-        what = refusal.describe().removeprefix(f"{refusal.label}: ")
+        label = refusal.label
+        what = refusal.describe().removeprefix(f"{label}: ")
         question = "Their people are off the send list." if is_on else "Take them off?"
-        sentence = f"{what[0].upper()}{what[1:]}. {question}"
-        label, name = refusal.label, refused_name(at)
-        found.append(item(name, label, refusal.refused, "row", [], is_on, sentence))
-    return found
+        why = f"{capitalize(what)}. {question}"
+        items.append(item(refused_name(at), label, refusal.refused, "row", [], is_on, why))
+    return items
 
 
 def item(
@@ -432,20 +444,18 @@ def suggestion_part(state: AuditState, tidy: TidyColumn) -> dict[str, Any] | Non
         is_accepted = typo.pairs <= accepted
         if not is_accepted:
             left += typo.rows
-        if number < MAX_SHOWN_TYPOS:
-            shown.append(
-                {
-                    "id": number,
-                    "before": short_text(typo.typed, 120),
-                    "after": short_text(typo.meant, 120),
-                    "rows": count_of(typo.rows, "row"),
-                    "accepted": is_accepted,
-                }
-            )
+        part = {
+            "id": number,
+            "before": short_text(typo.typed, 120),
+            "after": short_text(typo.meant, 120),
+            "rows": count_of(typo.rows, "row"),
+            "accepted": is_accepted,
+        }
+        shown.append(part)
     return {
         "count": count_of(sum(typo.rows for typo in tidy.typos), "row"),
         "left": count_of(left, "row") if left else "",
-        "items": shown,
+        "items": shown[:MAX_SHOWN_TYPOS],
         "hidden": max(0, len(tidy.typos) - MAX_SHOWN_TYPOS),
     }
 
@@ -455,38 +465,39 @@ def suggestion_part(state: AuditState, tidy: TidyColumn) -> dict[str, Any] | Non
 
 def snapshot_check(state: AuditState) -> dict[str, Any]:
     """How deep, what it costs, how far it is."""
-    planned = state.planned
-    plan = None if planned is None else planned.plan
+    check = state.check
+    depth = state.choices.depth
+    plan = state.plan
     button = button_of(state)
-    addresses = (
-        plan.unique
-        if plan is not None and (state.check.is_running or state.is_result_current())
-        else None
-    )
+    cost = None
+    if state.planned is not None:
+        cost = describe_plan(state.planned, check.rates.get(depth))
+    addresses = None
+    if plan is not None and (check.is_running or state.is_result_current()):
+        addresses = plan.unique
+    depths = []
+    for name, (label, does, means) in DEPTHS.items():
+        depths.append({"id": str(name), "label": label, "does": does, "means": means})
     shown = {
         "summary": check_summary(state),
-        "depths": [
-            {"id": str(depth), "label": label, "does": does, "means": means}
-            for depth, (label, does, means) in DEPTHS.items()
-        ],
-        "depth": state.choices.depth,
-        "backend": state.check.label(),
-        "plan": planned and describe_plan(planned, state.check.rates.get(state.choices.depth)),
-        "can_refresh": state.has_known and (state.check.is_refreshing or not can_ask_again(state)),
-        "is_refreshing": state.check.is_refreshing,
+        "depths": depths,
+        "depth": depth,
+        "backend": check.label(),
+        "plan": cost,
+        "can_refresh": state.has_known and (check.is_refreshing or not can_ask_again(state)),
+        "is_refreshing": check.is_refreshing,
         "notices": notices_part(state),
-        "running": state.check.is_running,
-        "state": state.check.state,
+        "running": check.is_running,
+        "state": check.state,
         "progress": progress_part(state, addresses),
         "button": button,
         "sample": sample_part(state),
     }
     if plan is not None and state.is_out_of_quota():
-        reset = next_day(datetime.now(UTC))
-        wait = (reset - datetime.now(UTC)).total_seconds()
-        shown["quota_over"] = (
-            f"Today's quota is used up. Press {button['label']} after 00:00 UTC ({duration_words(wait)} from now)."
-        )
+        now = datetime.now(UTC)
+        wait = duration_words((next_day(now) - now).total_seconds())
+        press = f"Press {button['label']} {QUOTA_RESET} ({wait} from now)."
+        shown["quota_over"] = f"Today's quota is used up. {press}"
     return shown
 
 
@@ -510,19 +521,16 @@ def progress_part(state: AuditState, addresses: int | None) -> dict[str, Any] | 
 
 def sample_part(state: AuditState) -> dict[str, Any]:
     """What to expect of the whole list, and whether a sample can be checked first."""
-    found, plan = state.sample, state.plan
-    is_current = found is not None and found[0] == state.choices.for_check()
-    can_start = plan is not None and not state.check.is_running and not state.is_out_of_quota()
-    is_worth = (
-        can_start
-        and plan is not None
-        and is_worth_a_sample(plan, state.check.options(state.choices.depth))
-    )
-    return {
-        "label": f"Check {SAMPLE} first" if is_worth and not is_current else "",
-        "running": state.is_sampling,
-        "table": sample_table(state) if is_current else None,
-    }
+    part: dict[str, Any] = {"label": "", "running": state.is_sampling, "table": None}
+    if state.sample is not None and state.sample[0] == state.choices.for_check():
+        part["table"] = sample_table(state)
+        return part
+    plan = state.plan
+    if plan is None or state.check.is_running or state.is_out_of_quota():
+        return part
+    if is_worth_a_sample(plan, state.check.options(state.choices.depth)):
+        part["label"] = f"Check {SAMPLE} first"
+    return part
 
 
 def sample_table(state: AuditState) -> dict[str, Any] | None:
@@ -537,13 +545,12 @@ def sample_table(state: AuditState) -> dict[str, Any] | None:
 def check_summary(state: AuditState) -> str:
     """The step in one line."""
     label = CHECKS[ValidationType(state.choices.depth)]
-    if state.check.progress is not None and state.check.progress.is_over:
-        settled = count_of(
-            state.check.progress.settled,
-            "row" if state.check.progress.unit == "rows" else "different entry",
-        )
-        return f"{label} · {settled} checked by {state.check.label()}"
-    return f"{label} · by {state.check.label()}"
+    by = state.check.label()
+    progress = state.check.progress
+    if progress is None or not progress.is_over:
+        return f"{label} · by {by}"
+    unit = "row" if progress.unit == "rows" else "different entry"
+    return f"{label} · {count_of(progress.settled, unit)} checked by {by}"
 
 
 def button_of(state: AuditState) -> dict[str, Any]:
@@ -551,12 +558,11 @@ def button_of(state: AuditState) -> dict[str, Any]:
     is_part = state.check.state in ("stopped", "cancelled", "failed")
     info = state.check.info
     is_current = info is not None and info.made_from == state.choices.for_check()
-    if is_part and is_current and state.can_resume():
-        label = "Resume"
-    elif is_part and is_current:
-        label = "Start again"
-    else:
-        label = "Verify again" if state.result is not None else "Verify"
+    label = "Verify"
+    if is_part and is_current:
+        label = "Resume" if state.can_resume() else "Start again"
+    elif state.result is not None:
+        label = "Verify again"
     why = ""
     if state.check.is_running:
         why = "the check is running"
@@ -572,12 +578,9 @@ def button_of(state: AuditState) -> dict[str, Any]:
 def can_ask_again(state: AuditState) -> bool:
     """Whether a whole result has rows without a clear answer, which can be checked again without the others."""
     result = state.result
-    if (
-        result is None
-        or state.check.is_running
-        or not result.info.is_complete
-        or not state.is_result_current()
-    ):
+    if result is None or state.check.is_running:
+        return False
+    if not result.info.is_complete or not state.is_result_current():
         return False
     return state.prepared is not None and result.listing.count_unclear() > 0 and state.can_resume()
 
@@ -587,23 +590,32 @@ def can_ask_again(state: AuditState) -> bool:
 
 def snapshot_decide(state: AuditState) -> dict[str, Any]:
     """The result: picture, facets, a page of the table, downloads."""
-    if (result := state.result) is None:
+    result = state.result
+    if result is None:
         return {"is_ready": False, "summary": ""}
-    listing, info, found = result.listing, result.info, result.found
+    listing = result.listing
+    info = result.info
     rows = len(listing.rows)
     first, count = result.window
-    page = found[first : first + count]
-    shown = listing.page(page) if len(page) else []
-    by, is_reversed = listing.sorted_by
+    page = result.found[first : first + count]
+    people = count_of(listing.counts.people, "person", "people")
+    outdated = ""
+    if not state.is_result_current():
+        outdated = "From the earlier setting: verify again to apply what you changed."
+    found = count_of(rows, "row")
+    if len(result.found) < rows:
+        found = f"{len(result.found):,} of {found}"
     left_out = listing.columns_left_out()
+    more_columns = f"{count_of(left_out, 'more column')} in the file." if left_out else ""
+    origins = None
+    if result.origins is not None:
+        origins = result.origins.to_json(listing, result.grouped_by)
     return {
         "is_ready": True,
-        "summary": f"{count_of(listing.counts.people, 'person', 'people')} {mailed_words(info.depth)}",
+        "summary": f"{people} {mailed_words(info.depth)}",
         "title": f"{info.name} · column {info.column}",
         "check": f"{CHECKS[ValidationType(info.depth)]}, by {info.backend}, {date_text(info.when)}",
-        "outdated": "From the earlier setting: verify again to apply what you changed."
-        if not state.is_result_current()
-        else "",
+        "outdated": outdated,
         **describe_headline(listing.counts, info.depth),
         "forecast": forecast_text(state, result),
         "means": DEPTHS[info.depth][2],
@@ -614,26 +626,25 @@ def snapshot_decide(state: AuditState) -> dict[str, Any]:
         "actions": describe_actions(listing.counts),
         "policies": describe_policies(listing, state.policies),
         "policy": state.policy.name,
-        "facets": [facet for name in FACETS if (facet := facet_part(listing, name))],
+        "facets": facet_parts(listing),
         "is_filtered": bool(listing.words or any(listing.chosen.values())),
         "words": listing.words,
-        "found": count_of(rows, "row")
-        if len(found) == rows
-        else f"{len(found):,} of {count_of(rows, 'row')}",
-        "heads": [
-            {**head, "sort": sort_of(head["key"], by, is_reversed=is_reversed)}
-            for head in listing.heads()
-        ],
-        "table": {"first": first, "total": len(found), "rows": shown},
-        "left_out": f"{count_of(left_out, 'more column')} in the file." if left_out else "",
+        "found": found,
+        "heads": head_parts(listing),
+        "table": {
+            "first": first,
+            "total": len(result.found),
+            "rows": listing.page(page) if len(page) else [],
+        },
+        "left_out": more_columns,
         "address": result.address(),
         "formats": list(KINDS),
         "services": services_part(listing),
         "save_as": {"service": result.service, "format": result.format},
-        "people": count_of(listing.counts.people, "person", "people"),
+        "people": people,
         "comparison": result.comparison,
         "operators": result.operators,
-        "origins": result.origins and result.origins.to_json(listing, result.grouped_by),
+        "origins": origins,
         "bounces": bounces_part(result),
         "wave": {
             "next": max(state.choices.waved.values.unique().to_pylist(), default=0) + 1,
@@ -648,15 +659,29 @@ def snapshot_decide(state: AuditState) -> dict[str, Any]:
     }
 
 
+def head_parts(listing: Listing) -> list[dict[str, str]]:
+    """The columns of the table, each with the value of its `aria-sort`."""
+    by, is_reversed = listing.sorted_by
+    parts = []
+    for head in listing.heads():
+        order = "none"
+        if head["key"] == by:
+            order = "descending" if is_reversed else "ascending"
+        parts.append({**head, "sort": order})
+    return parts
+
+
 def bounces_part(result: Result) -> dict[str, Any] | None:
     """What a sender's export says, and whether people in it are still to be removed."""
-    if (bounced := result.bounced) is None:
+    bounced = result.bounced
+    if bounced is None:
         return None
-    action = result.listing.action
+    actions = result.listing.action[bounced.gone]
+    is_left = actions != ACTIONS.index("drop")
     return {
         **bounced.table,
         "is_complete": bounced.is_complete,
-        "can_remove": bool((action[bounced.gone] != ACTIONS.index("drop")).any()),
+        "can_remove": bool(is_left.any()),
     }
 
 
@@ -664,9 +689,10 @@ def decided_part(listing: Listing) -> dict[str, int]:
     """How many rows were decided about by hand, by what was decided."""
     counts = np.bincount(listing.rows.decision, minlength=len(DECIDED)).tolist()
     found = dict.fromkeys(DECISIONS, 0)
-    for word, count in zip(DECIDED, counts, strict=True):
-        if word is not None:
-            found["suggestion" if word == WAITING else word] += count
+    for code, count in enumerate(counts):
+        word = listing.word_of(code)
+        if word:
+            found[word] += count
     return {**found, "total": sum(found.values())}
 
 
@@ -688,7 +714,8 @@ def services_part(listing: Listing) -> list[dict[str, str]]:
 
 def decide_shown_part(result: Result) -> list[dict[str, Any]]:
     """What can be decided about all rows that are shown, and why not."""
-    listing, found = result.listing, result.found
+    listing = result.listing
+    found = result.found
     can = {
         "send": bool(listing.has_address[found].any()),
         "remove": bool(len(found)),
@@ -717,14 +744,10 @@ def to_check(state: AuditState, listing: Listing) -> dict[str, str] | None:
     return {"text": text} if text else None
 
 
-def sort_of(key: str, by: str, *, is_reversed: bool) -> str:
-    """The value of `aria-sort` of a column."""
-    return "none" if key != by else "descending" if is_reversed else "ascending"
-
-
 def unclear_text(state: AuditState, listing: Listing) -> str:
     """Which rows need another try, how, when and at what cost."""
-    counts, wait = listing.counts.buckets, listing.seconds_to_wait()
+    counts = listing.counts.buckets
+    wait = listing.seconds_to_wait()
     parts = []
     unclear = listing.count_unclear()
     addresses = listing.count_unclear_addresses() if unclear else 0
@@ -751,7 +774,8 @@ def unclear_text(state: AuditState, listing: Listing) -> str:
             parts.append(f"It costs up to {count_of(addresses, 'address')} of the quota.")
     elif unclear and not state.can_resume():
         parts.append(f"Verify again{when}: no answer is kept, so all rows are checked again.")
-    if left := listing.count_left():
+    left = listing.count_left()
+    if left:
         parts.append(f"{count_of(left, 'row')} not checked yet.")
     return " ".join(parts)
 
@@ -777,20 +801,22 @@ def forecast_text(state: AuditState, result: Result) -> str:
 
 def picture(listing: Listing) -> list[dict[str, Any]]:
     """The verdicts as parts of a bar; each filters the table."""
-    counts, rows = listing.counts.lines, max(len(listing.rows), 1)
+    rows = max(len(listing.rows), 1)
     labels = verdict_labels(listing)
-    return [
-        {
+    parts = []
+    for name, count in listing.counts.lines.items():
+        if not count:
+            continue
+        part = {
             "id": name,
             "label": labels[name],
-            "count": f"{counts[name]:,}",
-            "percent": percent(counts[name], rows),
-            "share": counts[name] / rows,
+            "count": f"{count:,}",
+            "percent": percent(count, rows),
+            "share": count / rows,
             "on": name in listing.chosen["verdict"],
         }
-        for name in counts
-        if counts[name]
-    ]
+        parts.append(part)
+    return parts
 
 
 def verdict_labels(listing: Listing) -> dict[str, str]:
@@ -799,31 +825,36 @@ def verdict_labels(listing: Listing) -> dict[str, str]:
     return {**VERDICT_LABELS, "pending": pending}
 
 
-def facet_part(listing: Listing, name: str) -> dict[str, Any] | None:
-    """The values of a facet with counts and bars; None where there is nothing to choose."""
+def facet_parts(listing: Listing) -> list[dict[str, Any]]:
+    """The facets that have something to choose."""
+    parts = []
+    for name in FACETS:
+        if listing.count(name):
+            parts.append(facet_part(listing, name))
+    return parts
+
+
+def facet_part(listing: Listing, name: str) -> dict[str, Any]:
+    """The values of a facet with counts and bars."""
     counts = listing.count(name)
-    if not counts:
-        return None
+    chosen = listing.chosen[name]
     largest = max(counts.values()) or 1
-    label_of: Callable[[str], str] = LABELERS.get(name, lambda value: value)
+    label_of = LABELERS.get(name, str)
     if name == "verdict":
         label_of = verdict_labels(listing).__getitem__
-    shown = list(counts.items())[:MAX_VALUES]
-    shown += [
-        (value, counts.get(value, 0))
-        for value in sorted(listing.chosen[name])
-        if value not in dict(shown)
-    ]
-    values = [
-        {
+    shown = list(counts)[:MAX_VALUES]
+    shown += [value for value in sorted(chosen) if value not in shown]
+    values = []
+    for value in shown:
+        count = counts.get(value, 0)
+        part = {
             "id": value,
             "label": short_text(label_of(value), 60),
             "count": f"{count:,}",
             "share": count / largest,
-            "on": value in listing.chosen[name],
+            "on": value in chosen,
         }
-        for value, count in shown
-    ]
+        values.append(part)
     more = len(counts) - len(values)
     return {
         "id": name,
