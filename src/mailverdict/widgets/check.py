@@ -33,6 +33,7 @@ from .steps import Planned, Prepared, ResultInfo
 from .wording import duration_words, plain_words, sentence
 
 UNSEEN = "Paused, since this page was closed for ten minutes."
+KEPT = "What is checked so far is kept."
 NO_ANSWER = "The verification service does not answer. Trying again; what is checked is kept."
 UNCLEAR = (str(Verdict.UNKNOWN), str(Status.ERROR))  # what is asked again on request
 INTERVAL = 0.1  # seconds between looks at a run; more often, and browsers become slow
@@ -83,15 +84,12 @@ class Check:
             "refresh": UNCLEAR if self.is_refreshing else (),
         }
         options = check_options("Audit", settings)
-        if (
-            options.journal is None
-            and self.settings.get("journal", "auto") == "auto"
-            and not options.is_free
-        ):
-            options = check_options(
-                "Audit", {**settings, "journal": self.get_folder() / "journal.db"}
-            )
-        return replace(options, settings=replace(options.settings, answered_since=self.asked_since))
+        is_auto = self.settings.get("journal", "auto") == "auto"
+        if options.journal is None and is_auto and not options.is_free:
+            settings["journal"] = self.get_folder() / "journal.db"
+            options = check_options("Audit", settings)
+        limits = replace(options.settings, answered_since=self.asked_since)
+        return replace(options, settings=limits)
 
     def can_resume(self, depth: str) -> bool:
         """Whether the next run can go on where this one stopped."""
@@ -106,15 +104,15 @@ class Check:
 
     def label(self) -> str:
         """Who checks, in words."""
-        return (
-            readable(getattr(self.settings.get("backend"), "label", "") or self.service(), 80)
-            or "this computer"
-        )
+        given = getattr(self.settings.get("backend"), "label", "")
+        return readable(given or self.service(), 80) or "this computer"
 
     def service(self) -> str:
         """The address of the service that checks; empty for this computer."""
         backend = self.settings.get("backend")
-        return backend if isinstance(backend, str) else str(getattr(backend, "base_url", ""))
+        if isinstance(backend, str):
+            return backend
+        return str(getattr(backend, "base_url", ""))
 
     # --- the run ------------------------------------------------------------------------------------------------------
 
@@ -127,9 +125,13 @@ class Check:
             options = replace(options, settings=replace(options.settings, limit=limit))
         self.run = prepare_run(prepared.frame, prepared.column, options, read=prepared.read)
         self.run._start()
-        self.is_running, self.state, self.info = True, "running", info
+        self.is_running = True
         self.is_silent = False
-        self.rate, self.progress, self.moved_at = Rate(self.clock), self.run.progress, self.clock()
+        self.state = "running"
+        self.info = info
+        self.rate = Rate(self.clock)
+        self.progress = self.run.progress
+        self.moved_at = self.clock()
         self.work.say("check", "")
         self.work.spoken = "The check has started."
 
@@ -183,10 +185,13 @@ class Check:
 
     def show(self, progress: Progress) -> None:
         """Show how far the run is."""
-        before = self.progress.settled * 10 // max(self.progress.total, 1) if self.progress else 0
-        self.progress, self.moved_at = progress, self.clock()
+        before = 0
+        if self.progress is not None:
+            before = tenths(self.progress)
+        self.progress = progress
+        self.moved_at = self.clock()
         self.rate.add(progress)
-        now = progress.settled * 10 // max(progress.total, 1)
+        now = tenths(progress)
         if now != before and now < 10:
             self.work.spoken = f"{10 * now}% checked."
         if self.work.messages["check"][1] == "idle":
@@ -211,31 +216,38 @@ class Check:
         """Say how the run ended, and what to do next."""
         assert self.run is not None
         assert self.info is not None
-        options, progress = self.options(self.info.depth), self.run.progress
-        has_limit = options.settings.limit is not None
+        options = self.options(self.info.depth)
+        progress = self.run.progress
         can_resume = options.journal is not None
         text, kind = describe_end(
-            progress, self.run.notices, can_resume=can_resume, has_limit=has_limit
+            progress,
+            self.run.notices,
+            can_resume=can_resume,
+            has_limit=options.settings.limit is not None,
         )
         future = self.run._future
-        error = None if future is None or progress.state != "failed" else future.exception()
+        error = None
+        if future is not None and progress.state == "failed":
+            error = future.exception()
         if isinstance(error, TransportError | ResolverError):
-            kept = " What is checked so far is kept." if can_resume else ""
-            button = "Resume" if can_resume else "Start again"
-            text = f"{plain_words(error)}{kept} Press {button} when it is back."
+            what_to_do = "Press Start again when it is back."
+            if can_resume:
+                what_to_do = f"{KEPT} Press Resume when it is back."
+            text = f"{plain_words(error)} {what_to_do}"
         if self.is_unseen and progress.state in ("cancelled", "stopped"):
-            text, kind = (
-                f"{UNSEEN} What is checked so far is kept. Press Resume to go on.",
-                "warned",
-            )
+            text = f"{UNSEEN} {KEPT} Press Resume to go on."
+            kind = "warned"
         self.work.say("check", text, kind)
 
     def end(self) -> None:
         """Note that the run is over."""
         assert self.run is not None
         assert self.info is not None
-        self.is_running, self.state = False, self.run.progress.state
-        self.rates[self.info.depth] = self.rate.per_second() or self.rates.get(self.info.depth, 0.0)
+        self.is_running = False
+        self.state = self.run.progress.state
+        per_second = self.rate.per_second()
+        if per_second:
+            self.rates[self.info.depth] = per_second
         if self.state == "done":  # else the next run goes on with this one
             self.refresh(is_on=False)
 
@@ -248,38 +260,34 @@ QUOTA_RESET = "after 00:00 UTC"  # the contract: the day of a quota ends at midn
 
 def describe_plan(planned: Planned, rate: float | None) -> dict[str, Any]:
     """What a check costs: figures with their units, and sentences."""
-    plan, skipped = planned.plan, planned.skipped
+    plan = planned.plan
+    addresses = planned.addresses
+    if addresses is None:
+        addresses = plan.unique
     figures = [
         figure(plan.rows, "row", "in the list"),
-        figure(
-            plan.unique if planned.addresses is None else planned.addresses,
-            "address",
-            "without repetitions",
-        ),
+        figure(addresses, "address", "without repetitions"),
         figure(plan.to_submit, "address", "to check now"),
     ]
     notes = []
     if plan.missing:
         notes.append(f"{count_of(plan.missing, 'row is', 'rows are')} empty.")
-    if unusable := plan.malformed + plan.several:
-        notes.append(
-            f"{count_of(unusable, 'row has', 'rows have')} no address that can be checked (free)."
-        )
-    if skipped:
-        which = count_of(
-            skipped, "row is suppressed or a duplicate", "rows are suppressed or duplicates"
-        )
+    unusable = plan.malformed + plan.several
+    if unusable:
+        which = count_of(unusable, "row has", "rows have")
+        notes.append(f"{which} no address that can be checked (free).")
+    if planned.skipped:
+        one = "row is suppressed or a duplicate"
+        which = count_of(planned.skipped, one, "rows are suppressed or duplicates")
         notes.append(f"{which}: not checked (free).")
     if plan.known:
         notes.append(f"{count_of(plan.known, 'address')} {SOURCE_MEANING['journal']} (free).")
     if plan.in_flight:
-        notes.append(
-            f"{count_of(plan.in_flight, 'address')} already paid for; their answers are collected."
-        )
+        which = count_of(plan.in_flight, "address")
+        notes.append(f"{which} already paid for; their answers are collected.")
     if plan.held:
-        notes.append(
-            f"{count_of(plan.held, 'address')} held back for a day: an earlier request for them was lost."
-        )
+        which = count_of(plan.held, "address")
+        notes.append(f"{which} held back for a day: an earlier request for them was lost.")
     return {"figures": figures, "notes": notes, "cost": cost_of(plan), "time": time_of(plan, rate)}
 
 
@@ -299,28 +307,25 @@ def cost_of(plan: Plan) -> str:
     if plan.days is None:
         return f"{cost}. This service allows no addresses."
     if plan.days > 1:
-        cost += (
-            f", on {count_of(plan.days, 'day')}: come back {QUOTA_RESET} each day and press Resume"
-        )
-    extra = (plan.most_units or 0) > plan.to_submit
-    most = (
-        f" At most {plan.most_units:,} if the service refuses some and is asked again."
-        if extra
-        else ""
-    )
-    return f"{cost}.{most}"
+        days = count_of(plan.days, "day")
+        cost += f", on {days}: come back {QUOTA_RESET} each day and press Resume"
+    most = plan.most_units or 0
+    if most <= plan.to_submit:
+        return f"{cost}."
+    return f"{cost}. At most {most:,} if the service refuses some and is asked again."
 
 
 def time_of(plan: Plan, rate: float | None) -> str:
     """The time that a check takes; empty where nothing is known about the pace."""
-    today = plan.to_submit if plan.remaining is None else min(plan.to_submit, plan.remaining)
-    if not today:
+    today = plan.to_submit
+    if plan.remaining is not None:
+        today = min(today, plan.remaining)
+    if not today or not rate:
         return ""
-    return (
-        ""
-        if not rate
-        else f"Takes {duration_words(today / rate)}{' today' if (plan.days or 0) > 1 else ''}."
-    )
+    words = duration_words(today / rate)
+    if plan.days is not None and plan.days > 1:
+        words += " today"
+    return f"Takes {words}."
 
 
 def is_short(plan: Plan) -> bool:
@@ -330,33 +335,45 @@ def is_short(plan: Plan) -> bool:
 
 def next_day(now: datetime) -> datetime:
     """When the quota of a new day is available."""
-    return (now.astimezone(UTC) + timedelta(days=1)).replace(
-        hour=0, minute=0, second=0, microsecond=0
-    )
+    tomorrow = now.astimezone(UTC) + timedelta(days=1)
+    return tomorrow.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def describe_progress(
     progress: Progress, rate: Rate, addresses: int | None = None
 ) -> dict[str, Any]:
     """How far a run is; `addresses` is how many of the different entries are addresses, where that is known."""
-    per_second = rate.per_second()
-    left = rate.seconds_left(progress)
     unit = "row" if progress.unit == "rows" else "different entry"
-    counts = {**progress.verdicts, **({"error": progress.errors} if progress.errors else {})}
+    counts = dict(progress.verdicts)
+    if progress.errors:
+        counts["error"] = progress.errors
+    pace = ""
+    per_second = rate.per_second()
+    if per_second is not None:
+        pace = rate_text(per_second)
+    known = ""
+    if progress.from_journal:
+        known = f"{count_of(progress.from_journal, unit)} {SOURCE_MEANING['journal']}"
+    slow = time_left = message = ""
+    if not progress.is_over:
+        slow = slow_text(progress, rate)
+        left = rate.seconds_left(progress)
+        if left is not None:
+            time_left = f"{duration_words(left)} left"
+        if progress.message:
+            message = sentence(progress.message)
     return {
         "settled": progress.settled,
         "total": progress.total,
         "percent": percent(progress.settled, progress.total),
         "label": f"{progress.settled:,} of {count_of(progress.total, unit)} checked",
         "counts": counts,
-        "rate": "" if per_second is None else rate_text(per_second),
-        "slow": "" if progress.is_over else slow_text(progress, rate),
-        "left": "" if left is None or progress.is_over else f"{duration_words(left)} left",
+        "rate": pace,
+        "slow": slow,
+        "left": time_left,
         "entries": entries_text(progress, addresses),
-        "known": f"{count_of(progress.from_journal, unit)} {SOURCE_MEANING['journal']}"
-        if progress.from_journal
-        else "",
-        "message": "" if progress.is_over or not progress.message else sentence(progress.message),
+        "known": known,
+        "message": message,
         "quota": quota_text(progress.quota),
     }
 
@@ -366,18 +383,18 @@ GREYLISTED = re.compile(r"([\d,]+) greylisted, asked again in (\d+) s")
 
 def slow_text(progress: Progress, rate: Rate) -> str:
     """What the run waits for; empty if it goes on."""
-    if found := GREYLISTED.match(progress.message):
-        count, seconds = int(found[1].replace(",", "")), int(found[2])
-        verb = "waits" if count == 1 else "wait"
-        return f"{count_of(count, 'address')} {verb}: the mail servers ask us to come again in {duration_words(seconds)}."
+    greylisted = GREYLISTED.match(progress.message)
+    if greylisted:
+        count = int(greylisted[1].replace(",", ""))
+        which = count_of(count, "address waits", "addresses wait")
+        wait = duration_words(int(greylisted[2]))
+        return f"{which}: the mail servers ask us to come again in {wait}."
     if progress.message:
         return sentence(progress.message)
-    left = progress.total - progress.settled
-    return (
-        f"The last {count_of(left, 'address')} are at servers that answer slowly."
-        if rate.is_slowing()
-        else ""
-    )
+    if not rate.is_slowing():
+        return ""
+    left = count_of(progress.total - progress.settled, "address")
+    return f"The last {left} are at servers that answer slowly."
 
 
 def entries_text(progress: Progress, addresses: int | None) -> str:
@@ -397,33 +414,40 @@ def rate_text(per_second: float) -> str:
 
 
 def quota_text(quota: Quota | None) -> str:
-    return (
-        ""
-        if quota is None
-        else f"{quota.remaining:,} of {count_of(quota.daily_limit, 'address')} of quota left today"
-    )
+    if quota is None:
+        return ""
+    limit = count_of(quota.daily_limit, "address")
+    return f"{quota.remaining:,} of {limit} of quota left today"
+
+
+def tenths(progress: Progress) -> int:
+    """How many tenths of a run are over."""
+    return progress.settled * 10 // max(progress.total, 1)
 
 
 def describe_end(
     progress: Progress, notices: list[str], *, can_resume: bool, has_limit: bool = False
 ) -> tuple[str, str]:
     """How a run ended and what to do next, and the kind of the message."""
-    kept = "What is checked so far is kept."
     go_on = "Press Resume to go on." if can_resume else "Press Start again to check the whole list."
-    left = progress.total - progress.settled
-    said, kind = "", "done"
+    left = count_of(progress.total - progress.settled, "address")
+    said = ""
+    kind = "done"
     if progress.state == "cancelled":
-        said, kind = f"Paused. {kept} {go_on}", "warned"
+        said = f"Paused. {KEPT} {go_on}"
+        kind = "warned"
     elif progress.state == "failed":
-        said, kind = f"{sentence(progress.message)} {kept} {go_on}", "failed"
+        said = f"{sentence(progress.message)} {KEPT} {go_on}"
+        kind = "failed"
     elif progress.state == "stopped":
         kind = "warned"
         if progress.quota is not None and not progress.quota.remaining:
-            said = f"Today's quota is used up. {count_of(left, 'address')} left to check. Press Resume {QUOTA_RESET}."
+            said = f"Today's quota is used up. {left} left to check. Press Resume {QUOTA_RESET}."
         elif has_limit:
-            said = f"Stopped as planned. {count_of(left, 'address')} left to check. {go_on}"
+            said = f"Stopped as planned. {left} left to check. {go_on}"
         else:
-            said = f"The service did not take or answer {count_of(left, 'address')}. {kept} {go_on}"
+            said = f"The service did not take or answer {left}. {KEPT} {go_on}"
     elif progress.problem:
-        said, kind = sentence(progress.problem), "warned"
+        said = sentence(progress.problem)
+        kind = "warned"
     return " ".join([said, *map(sentence, notices)]).strip(), kind

@@ -71,18 +71,32 @@ NOTES = (*NOTED, *(column.name for column in DECISION_COLUMNS))
 # The core, and what a policy looks at besides.
 CORE = tuple(c for c in COLUMNS if c.in_core or c.name == "disposable_suspected")
 # What decides about a row and is counted in a report.
-COUNTED = tuple(c for c in CORE if c.name not in ("details", "reasons", "error_message")) + tuple(
-    c for c in COLUMNS if c.name in ("validation_type", "checked_at", "source")
+COUNTED = (
+    *(c for c in CORE if c.name not in ("details", "reasons", "error_message")),
+    *(c for c in COLUMNS if c.name in ("validation_type", "checked_at", "source")),
 )
 UNCLEAR = (Verdict.UNKNOWN, Status.ERROR)  # buckets of rows that are asked about again
 WORDS = (None, *DECISIONS, WAITING)  # what is decided about a row, by code
+
+
+def reasons_of(kind: Alike) -> Collection[str]:
+    """The reason of a kind of rows, if it has one."""
+    found = reason_of(kind)
+    return () if found is None else (found[1],)
+
+
+def repairs_of(kind: Alike) -> Collection[str]:
+    """The repairs of a kind of rows."""
+    return kind.change.split(";") if kind.change else ()
+
+
 # What rows are found by besides their domain: the values of a kind of rows, and the order in which they are shown if
 # that is not by number.
 FACET_VALUES: Mapping[str, tuple[Callable[[Alike], Collection[str]], Sequence[str]]] = {
     "verdict": (lambda kind: (kind.line,), (*BUCKETS, SEVERAL_ADDRESSES)),
     "action": (lambda kind: (str(kind.action),), ACTIONS),
-    "reason": (lambda kind: (found[1],) if (found := reason_of(kind)) else (), ()),
-    "repaired": (lambda kind: kind.change.split(";") if kind.change else (), tuple(REPAIR_LABELS)),
+    "reason": (reasons_of, ()),
+    "repaired": (repairs_of, tuple(REPAIR_LABELS)),
 }
 FACETS = ("verdict", "action", "reason", "domain", "repaired")
 FILTERS = (*FACETS, "group")  # the groups of a column of the user's, which are shown elsewhere
@@ -118,25 +132,31 @@ class AuditedRows:
         self, rows: Rows | None = None, columns: Sequence[Column] = COLUMNS
     ) -> pd.DataFrame:
         """The user's frame with result columns, and with decisions and waves if there are any: all rows, or some."""
-        at = slice(None) if rows is None else rows
-        frame = self.frame if rows is None else self.frame.take(rows)
-        table = self.table if rows is None else self.table.take(pa.array(rows))
-        data, wanted = Table(frame, self.column), (*columns, *REPAIR_COLUMNS)
+        at: Any = slice(None)
+        frame = self.frame
+        table = self.table
+        if rows is not None:
+            at = rows
+            frame = frame.take(rows)
+            table = table.take(pa.array(rows))
+        data = Table(frame, self.column)
+        wanted = (*columns, *REPAIR_COLUMNS)
         if self.has_decisions:
-            word, is_corrected = self.decision[at], pa.array(self.is_corrected[at])
-            chosen = texts_where(
-                pa.array(word == WORDS.index(WAITING)), table["suggestion"].cast(pa.string())
-            )
+            word = self.decision[at]
+            is_waiting = pa.array(word == WORDS.index(WAITING))
+            suggestion = table["suggestion"].cast(pa.string())
+            chosen = texts_where(is_waiting, suggestion)
+            is_corrected = pa.array(self.is_corrected[at])
+            address = pc.if_else(is_corrected, table["clean"], chosen)
             words = pa.array([*WORDS[:-1], "suggestion"]).take(pa.array(word))
             table = table.append_column("decision", words)
-            table = table.append_column(
-                "decided_address", pc.if_else(is_corrected, table["clean"], chosen)
-            )
+            table = table.append_column("decided_address", address)
             wanted = (*wanted, *DECISION_COLUMNS)
         # Of an earlier file.
         if self.wave.any() or label_of(self.column, None, "wave") in self.frame.columns:
-            wave_at = times_of_waves(self.wave[at], self.wave_times)
-            table = table.append_column("wave", pa.array(self.wave[at], mask=self.wave[at] == 0))
+            wave = self.wave[at]
+            wave_at = times_of_waves(wave, self.wave_times)
+            table = table.append_column("wave", pa.array(wave, mask=wave == 0))
             table = table.append_column("wave_at", wave_at)
             wanted = (*wanted, *WAVE_COLUMNS)
         out: pd.DataFrame = data.attach(table, name_columns(data, None, wanted), wanted, self.note)
@@ -150,26 +170,21 @@ class AuditedRows:
 
     def results(self, more: Collection[str] = ()) -> Results:
         """What decides about the rows and is counted, without decisions, and `more` columns by name."""
-        cells = Table(
-            pa.table({"email": to_array(Table(self.frame, self.column).values())}), "email"
-        )
-        columns = (
-            *COUNTED,
-            *(column for column in COLUMNS if column.name in more),
-            *REPAIR_COLUMNS,
-        )
-        table = cells.attach(
-            self.table, [f"email_{each.name}" for each in columns], columns, self.note
-        )
-        for name in ("suppressed", "duplicate_of"):
-            label = label_of(self.column, None, name)
-            if label in self.frame.columns:
-                values = self.frame[label]
-                is_there = values.notna().to_numpy(np.bool_)
-                found = (
-                    to_array(values) if name == "suppressed" else pa.array(is_there, mask=~is_there)
-                )
-                table = table.append_column(f"email_{name}", found)
+        emails = to_array(Table(self.frame, self.column).values())
+        cells = Table(pa.table({"email": emails}), "email")
+        besides = [column for column in COLUMNS if column.name in more]
+        columns = (*COUNTED, *besides, *REPAIR_COLUMNS)
+        names = [f"email_{column.name}" for column in columns]
+        table = cells.attach(self.table, names, columns, self.note)
+        suppressed = label_of(self.column, None, "suppressed")
+        if suppressed in self.frame.columns:
+            flags = to_array(self.frame[suppressed])
+            table = table.append_column("email_suppressed", flags)
+        duplicate_of = label_of(self.column, None, "duplicate_of")
+        if duplicate_of in self.frame.columns:
+            is_there = self.frame[duplicate_of].notna().to_numpy(np.bool_)
+            flags = pa.array(is_there, mask=~is_there)
+            table = table.append_column("email_duplicate_of", flags)
         return Results(table, "email", None)
 
 
@@ -222,20 +237,18 @@ class Listing:
         joined = pc.binary_join_element_wise(
             written, found["suggestion"].filter(has), "\n"
         ).dictionary_encode()
-        self.pairs: list[Pair] = [
-            each.rpartition("\n")[::2] for each in joined.dictionary.to_pylist()
-        ]
+        self.pairs: list[Pair] = []
+        domains = []  # as typed, as meant
+        for text in joined.dictionary.to_pylist():
+            typed, _, meant = text.rpartition("\n")
+            self.pairs.append((typed, meant))
+            domains.append((domain_of(typed), domain_of(meant)))
         self.pair: Codes = np.full(len(self.rows), -1, np.int32)
         self.pair[self.has_suggestion] = joined.indices.to_numpy(zero_copy_only=False)
-        domains = [
-            tuple(lower_domain(each.rpartition("@")[2]) for each in pair) for pair in self.pairs
-        ]
-        # Domains: as typed, as meant.
-        self.typos = [each for each in dict.fromkeys(domains) if each[0] != each[1]]
-        code_of = {each: code for code, each in enumerate(self.typos)}
-        self.typo = np.array([*(code_of.get(each, -1) for each in domains), -1], np.int32)[
-            self.pair
-        ]
+        self.typos = [pair for pair in dict.fromkeys(domains) if pair[0] != pair[1]]
+        code_of = {pair: code for code, pair in enumerate(self.typos)}
+        codes = [code_of.get(pair, -1) for pair in domains]
+        self.typo = np.array([*codes, -1], np.int32)[self.pair]  # the last one: no suggestion
 
     # --- decisions and actions ---------------------------------------------------------------------------------------
 
@@ -273,16 +286,20 @@ class Listing:
         self.facet_counts.clear()
         self.policy = find_policy(policy)
         self.kinds, self.counts = self.judge(self.policy)
-        self.action = np.array([ACTIONS.index(str(each.action)) for each in self.kinds], np.int8)[
-            self.kind
-        ]
-        reasons = [next(iter(FACET_VALUES["reason"][0](each)), "") for each in self.kinds]
-        self.causes = list(dict.fromkeys(filter(None, reasons)))
-        self.cause = np.array(
-            [self.causes.index(each) if each else -1 for each in reasons], np.int32
-        )[self.kind]
+        actions = [ACTIONS.index(str(kind.action)) for kind in self.kinds]
+        self.action = np.array(actions, np.int8)[self.kind]
+        self.causes: list[str] = []
+        codes = []  # of the reason of each kind
+        for kind in self.kinds:
+            reason = next(iter(reasons_of(kind)), "")
+            if reason and reason not in self.causes:
+                self.causes.append(reason)
+            codes.append(self.causes.index(reason) if reason else -1)
+        self.cause = np.array(codes, np.int32)[self.kind]
         if self.words:  # they may be in other reasons now
-            words, self.words, self.is_found = self.words, "", np.ones(len(self.rows), np.bool_)
+            words = self.words
+            self.words = ""
+            self.is_found = np.ones(len(self.rows), np.bool_)
             self.search(words)
 
     def judge(self, policy: Policy) -> tuple[list[Alike], Counts]:
@@ -493,13 +510,11 @@ class Listing:
         if facet == "group":
             return self.in_groups(values)
         if facet == "domain":
-            return np.array([*(name in values for name in self.domains), False], np.bool_)[
-                self.domain
-            ]
+            is_chosen = [name in values for name in self.domains]
+            return np.array([*is_chosen, False], np.bool_)[self.domain]
         values_of, _ = FACET_VALUES[facet]
-        return np.array([not values.isdisjoint(values_of(each)) for each in self.kinds], np.bool_)[
-            self.kind
-        ]
+        is_chosen = [not values.isdisjoint(values_of(kind)) for kind in self.kinds]
+        return np.array(is_chosen, np.bool_)[self.kind]
 
     def in_groups(self, values: set[str]) -> Flags:
         """Rows in one of some groups, each of a column."""
@@ -534,9 +549,11 @@ class Listing:
         """
         if facet not in self.facet_counts:
             mask = self.mask(without=facet)
-            self.facet_counts[facet] = (
-                self.count_domains(mask) if facet == "domain" else self.count_values(facet, mask)
-            )
+            if facet == "domain":
+                counts = self.count_domains(mask)
+            else:
+                counts = self.count_values(facet, mask)
+            self.facet_counts[facet] = counts
         return self.facet_counts[facet]
 
     def count_domains(self, mask: Flags) -> dict[str, int]:
@@ -561,12 +578,13 @@ class Listing:
         """Sort by a column; the same column again reverses the order, and a third time restores that of the frame."""
         by, is_reversed = self.sorted_by
         if key == by and is_reversed:
-            self.sorted_by, self.order = ("", False), None
+            self.forget_order()
             return
         self.sorted_by = (key, key == by)
-        self.order = (
-            self.order[::-1] if key == by and self.order is not None else self.sorted_rows(key)
-        )
+        if key == by and self.order is not None:
+            self.order = self.order[::-1]
+        else:
+            self.order = self.sorted_rows(key)
 
     def forget_order(self) -> None:
         """Restore the order of the frame."""
@@ -574,17 +592,15 @@ class Listing:
 
     def sorted_rows(self, key: str) -> Rows:
         """All rows in the order of a column; rows without a value come last."""
-        if key in ("verdict", "action"):
-            by_kind = [BUCKETS.index(each.bucket) for each in self.kinds]
-            return np.argsort(
-                self.action if key == "action" else np.array(by_kind, np.int8)[self.kind],
-                kind="stable",
-            )
+        if key == "action":
+            return np.argsort(self.action, kind="stable")
+        if key == "verdict":
+            places = [BUCKETS.index(kind.bucket) for kind in self.kinds]
+            return np.argsort(np.array(places, np.int8)[self.kind], kind="stable")
         if key == "reason":
             labels = [reason_label(name) for name in self.causes]
-            return np.argsort(
-                np.array([*np.argsort(np.argsort(labels)), len(labels)])[self.cause], kind="stable"
-            )
+            places = [*np.argsort(np.argsort(labels)), len(labels)]  # the last one: no reason
+            return np.argsort(np.array(places)[self.cause], kind="stable")
         if key in ("clean", "suggestion"):
             order: Rows = pc.sort_indices(self.rows.table[key]).to_numpy()
             return order
@@ -599,7 +615,9 @@ class Listing:
     def found(self) -> Rows:
         """The rows that match everything, in their order."""
         mask = self.mask()
-        return np.flatnonzero(mask) if self.order is None else self.order[mask[self.order]]
+        if self.order is None:
+            return np.flatnonzero(mask)
+        return self.order[mask[self.order]]
 
     # --- what is shown -----------------------------------------------------------------------------------------------
 
@@ -633,65 +651,63 @@ class Listing:
     def heads(self) -> list[dict[str, str]]:
         """The columns of the table: the address and the result first, then some of the user's own."""
         names = self.rows.frame.columns
-        heads = [
-            {"key": f"column {self.address_at}", "label": printable_label(names[self.address_at])}
-        ]
-        heads += [{"key": "verdict", "label": "Verdict"}, {"key": "reason", "label": "Why"}]
-        heads += [{"key": "action", "label": "What to do"}]
-        if any(each.change for each in self.kinds):
-            heads.append({"key": "clean", "label": "Repaired"})
+        labels = {f"column {self.address_at}": printable_label(names[self.address_at])}
+        labels |= {"verdict": "Verdict", "reason": "Why", "action": "What to do"}
+        if any(kind.change for kind in self.kinds):
+            labels["clean"] = "Repaired"
         if self.pairs:
-            heads.append({"key": "suggestion", "label": "Did you mean"})
-        return heads + [
-            {"key": f"column {at}", "label": printable_label(names[at])}
-            for at in self.shown_columns
-        ]
+            labels["suggestion"] = "Did you mean"
+        for at in self.shown_columns:
+            labels[f"column {at}"] = printable_label(names[at])
+        return [{"key": key, "label": label} for key, label in labels.items()]
 
     def page(self, rows: Rows) -> list[dict[str, Any]]:
         """Some rows as texts of bounded length: what is known and decided, and cells by the keys of `heads`."""
         out = self.decide(rows, COLUMNS)
-
-        def result(name: str) -> list[str | None]:
-            texts: list[str | None] = cell_texts(
-                out[label_of(self.column, None, name)], 2 * LONGEST_CELL
-            ).to_pylist()
-            return texts
-
-        clean, suggestion, why, said = map(
-            result, ("clean", "suggestion", "action_why", "error_message")
-        )
-        own = {
-            f"column {at}": cell_texts(
-                self.rows.frame.iloc[:, at].take(rows), LONGEST_CELL
-            ).to_pylist()
-            for at in (self.address_at, *self.shown_columns)
-        }
+        results = {}
+        for name in ("clean", "suggestion", "action_why", "error_message"):
+            texts = cell_texts(out[label_of(self.column, None, name)], 2 * LONGEST_CELL)
+            results[name] = texts.to_pylist()
+        own = {}
+        for at in (self.address_at, *self.shown_columns):
+            texts = cell_texts(self.rows.frame.iloc[:, at].take(rows), LONGEST_CELL)
+            own[f"column {at}"] = texts.to_pylist()
         repeats = self.repeats(rows)
-        shown = []
-        for at, row in enumerate(rows.tolist()):
+        lines = []
+        for place, row in enumerate(rows.tolist()):
             kind = self.kinds[self.kind[row]]
-            label = reason_label(self.causes[self.cause[row]]) if self.cause[row] >= 0 else ""
-            shown.append(
-                {
-                    "at": row,
-                    "row": f"{row + 1:,}",
-                    "verdict": kind.bucket,
-                    "action": kind.action,
-                    "reason": short_text(
-                        label or (REASONLESS if kind.bucket == Verdict.VALID else ""), 80
-                    ),
-                    "why": repeats.get(row) or join_causes(why[at], said[at]),
-                    "decided": self.word_of(self.rows.decision[row]),
-                    "can_send": bool(self.has_address[row]),
-                    "suggestion": suggestion[at] or "",
-                    "cells": {
-                        "clean": (clean[at] or "") if kind.change else "",
-                        "suggestion": suggestion[at] or "",
-                        **{key: values[at] or "" for key, values in own.items()},
-                    },
-                }
-            )
-        return shown
+            suggestion = results["suggestion"][place] or ""
+            clean = ""
+            if kind.change:
+                clean = results["clean"][place] or ""
+            cells = {"clean": clean, "suggestion": suggestion}
+            for key, texts in own.items():
+                cells[key] = texts[place] or ""
+            why = repeats.get(row)
+            if why is None:
+                why = join_causes(results["action_why"][place], results["error_message"][place])
+            line = {
+                "at": row,
+                "row": f"{row + 1:,}",
+                "verdict": kind.bucket,
+                "action": kind.action,
+                "reason": self.reason_text(row),
+                "why": why,
+                "decided": self.word_of(self.rows.decision[row]),
+                "can_send": bool(self.has_address[row]),
+                "suggestion": suggestion,
+                "cells": cells,
+            }
+            lines.append(line)
+        return lines
+
+    def reason_text(self, row: int) -> str:
+        """Why a row has its verdict, in a few words."""
+        cause = self.cause[row]
+        if cause >= 0:
+            return short_text(reason_label(self.causes[cause]), 80)
+        is_valid = self.kinds[self.kind[row]].bucket == Verdict.VALID
+        return REASONLESS if is_valid else ""
 
     def repeats(self, rows: Rows) -> dict[int, str]:
         """By position, which row some rows repeat, if that is why they are removed."""
@@ -723,7 +739,8 @@ def group_value(at: int, label: str) -> str:
 def column_of_group(value: str) -> int:
     """The position of the column of a group; -1 for a text that names none."""
     at = value.partition(" ")[0]
-    return int(at) if at.isascii() and at.isdigit() and len(at) < 6 else -1
+    is_number = at.isascii() and at.isdigit() and len(at) < 6
+    return int(at) if is_number else -1
 
 
 def join_causes(why: str | None, said: str | None) -> str:
@@ -743,18 +760,20 @@ def join_causes(why: str | None, said: str | None) -> str:
 
 def codes_of(column: pa.DictionaryArray) -> tuple[Codes, list[str]]:
     """The codes of a column and what they stand for; -1 for null."""
-    return column.indices.fill_null(-1).to_numpy(
-        zero_copy_only=False
-    ), column.dictionary.to_pylist()
+    codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return codes, column.dictionary.to_pylist()
+
+
+def domain_of(address: str) -> str:
+    """The domain of an address, in lower case."""
+    return lower_domain(address.rpartition("@")[2])
 
 
 def whole_texts(cells: pd.Series[Any]) -> pa.Array:
     """Cells of any dtype as texts."""
-    return (
-        pa.array(cells, from_pandas=True)
-        if isinstance(cells.dtype, pd.StringDtype)
-        else as_text(cells)
-    )
+    if isinstance(cells.dtype, pd.StringDtype):
+        return pa.array(cells, from_pandas=True)
+    return as_text(cells)
 
 
 def cell_texts(cells: pd.Series[Any], longest: int) -> pa.Array:
