@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,10 +57,14 @@ def save_report(
     rows, column = listing.rows, listing.column
     if earlier is not None and rows.note.get(DROPS_DUPLICATES):
         earlier.attrs = with_note(earlier.attrs, column, (), {DROPS_DUPLICATES: True})
-    whole, then = None, None if earlier is None else read_decided(earlier, column, None)
-    if path.suffix == ".xlsx" or then is not None:
-        columns = COLUMNS if path.suffix == ".xlsx" else CORE
-        whole = read_decided(rows.to_frame(columns=columns), column, None)
+    then = None
+    if earlier is not None:
+        then = read_decided(earlier, column, None)
+    whole = None
+    if path.suffix == ".xlsx":
+        whole = read_decided(rows.to_frame(columns=COLUMNS), column, None)
+    elif then is not None:
+        whole = read_decided(rows.to_frame(columns=CORE), column, None)
     made = make_report(
         listing.counts,
         column,
@@ -102,16 +106,22 @@ def save_for_service(listing: Listing, service: str, which: str, path: Path) -> 
 def as_saved(out: pd.DataFrame, column: Hashable, saved: Sequence[Column]) -> pd.DataFrame:
     """The user's columns and the result columns that are saved; others may be left from an earlier verification."""
     dropped = {label_of(column, None, each.name) for each in COLUMNS if each not in saved}
-    return out.iloc[:, [at for at, name in enumerate(out.columns) if name not in dropped]]
+    return without_columns(out, dropped)
+
+
+def without_columns(out: pd.DataFrame, dropped: Collection[Any]) -> pd.DataFrame:
+    """A frame without some columns, by their labels; others may have one name."""
+    kept = [at for at, name in enumerate(out.columns) if name not in dropped]
+    return out.iloc[:, kept]
 
 
 def differs_from_clean(out: pd.DataFrame, column: Hashable) -> npt.NDArray[np.bool_]:
     """The rows whose cell is not the repaired address."""
     clean = out[label_of(column, None, "clean")]
-    differs: npt.NDArray[np.bool_] = (
-        clean.notna() & (clean != out[column].astype("string").fillna(""))
-    ).to_numpy(bool)
-    return differs
+    written = out[column].astype("string").fillna("")
+    differs = clean.notna() & (clean != written)
+    flags: npt.NDArray[np.bool_] = differs.to_numpy(bool)
+    return flags
 
 
 def to_send_list(
@@ -121,18 +131,23 @@ def to_send_list(
 
     With `is_repaired` the repaired address is in the column itself; what was written there goes to another column.
     """
-    kept = ("verdict", "action_why", *(("suggestion",) if is_suggested else ()))
+    kept = ["verdict", "action_why"]
+    if is_suggested:
+        kept.append("suggestion")
     dropped = {label_of(column, None, name) for name in RESULTS if name not in kept}
     noted = read_notes(out.attrs).get(str(column), {}).get("columns", ())
-    dropped |= {label for name in NOTES if str(label := label_of(column, None, name)) in noted}
-    clean, cells = out[label_of(column, None, "clean")], out[column]
+    for name in NOTES:
+        label = label_of(column, None, name)
+        if str(label) in noted:
+            dropped.add(label)
+    clean = out[label_of(column, None, "clean")]
+    cells = out[column]
     differs = differs_from_clean(out, column)
-    out = out.iloc[:, [at for at, name in enumerate(out.columns) if name not in dropped]].copy(
-        deep=False
-    )
+    out = without_columns(out, dropped).copy(deep=False)
     if not is_repaired:
         return out
-    written, number = label_of(column, None, "as_written"), 1
+    written = label_of(column, None, "as_written")
+    number = 1
     while written in out.columns:
         number += 1
         written = label_of(column, None, f"as_written_{number}")
@@ -157,11 +172,9 @@ def rows_to_save(
     is_suggested = bool(listing.has_suggestion[rows].any())
     for part in parts:
         out = as_saved(listing.decide(part, saved), column, saved)
-        yield (
-            to_send_list(out, column, is_repaired=is_repaired, is_suggested=is_suggested)
-            if which == "send"
-            else out
-        )
+        if which == "send":
+            out = to_send_list(out, column, is_repaired=is_repaired, is_suggested=is_suggested)
+        yield out
 
 
 def save_table(
@@ -222,4 +235,6 @@ def column_to_arrow(cells: pd.Series[Any], kind: pa.DataType | None = None) -> p
 
 def name_of(name: Any) -> str:
     """A column's name as text, with all levels of a multi-level label."""
-    return encodable("_".join(map(str, name)) if isinstance(name, tuple) else str(name))
+    if isinstance(name, tuple):
+        return encodable("_".join(map(str, name)))
+    return encodable(str(name))

@@ -140,16 +140,16 @@ def count_changes(changed: pd.DataFrame) -> str:
     """How many addresses changed, are new and are gone."""
     counts = changed["change"].value_counts()
     words = {
-        "changed": ("changed", "changed"),
-        "added": ("is new", "are new"),
-        "removed": ("is gone", "are gone"),
+        "changed": ("address changed", "addresses changed"),
+        "added": ("address is new", "addresses are new"),
+        "removed": ("address is gone", "addresses are gone"),
     }
-    found = [
-        f"{count_of(int(counts[key]), 'address')} {text[int(counts[key] != 1)]}"
-        for key, text in words.items()
-        if counts.get(key)
-    ]
-    return ", ".join(found) or "Nothing changed"
+    parts = []
+    for key, (one, several) in words.items():
+        count = int(counts.get(key, 0))
+        if count:
+            parts.append(count_of(count, one, several))
+    return ", ".join(parts) or "Nothing changed"
 
 
 def describe_moves(changed: pd.DataFrame) -> list[dict[str, Any]]:
@@ -178,7 +178,9 @@ def describe_moves(changed: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def verdict_label(word: Any) -> str:
-    return VERDICT_LABELS.get(word, str(word)) if isinstance(word, str) else ""
+    if not isinstance(word, str):
+        return ""
+    return VERDICT_LABELS.get(word, word)
 
 
 def verified_column(frame: pd.DataFrame, column: Hashable) -> Any:
@@ -204,15 +206,17 @@ class Result:
     def __init__(
         self, listing: Listing, info: ResultInfo, looks: Mapping[str, Any] | None = None
     ) -> None:
-        self.listing, self.info = listing, info
+        self.listing = listing
+        self.info = info
         self.window = (0, PAGE_ROWS)  # the first row of those found that is shown, and how many
         self.service = ""  # for whose importer the send list is made; empty: for a spreadsheet
         self.format = KINDS[0]  # of files
         self.comparison: dict[str, Any] | None = None
-        self.read_earlier: Callable[[], pd.DataFrame] | None = (
-            None  # the audit that it is compared with
-        )
-        self.operators = count_operators(listing) if info.depth != ValidationType.REGEX else None
+        # Gives the audit that it is compared with.
+        self.read_earlier: Callable[[], pd.DataFrame] | None = None
+        self.operators: dict[str, Any] | None = None
+        if info.depth != ValidationType.REGEX:
+            self.operators = count_operators(listing)
         self.origins: Origins | None = None  # where invalid addresses come from, once it is found
         self.grouped_by: int | None = None  # the position of the column whose groups are shown
         self.bounced: Bounced | None = None  # what a sender's export says
@@ -231,10 +235,10 @@ class Result:
 
     def rows(self, first: int, count: int) -> None:
         """Show some of the rows that match, from a position on."""
-        self.window = (
-            min(max(first, 0), max(len(self.found) - 1, 0)),
-            min(max(count, 1), MAX_WINDOW),
-        )
+        last = max(len(self.found) - 1, 0)
+        first = min(max(first, 0), last)
+        count = min(max(count, 1), MAX_WINDOW)
+        self.window = (first, count)
 
     def set_facet(self, facet: str, value: str) -> str:
         """Choose a value of a facet, or no longer."""
@@ -307,7 +311,9 @@ class Result:
             fields.append(("sort", key))
         if is_reversed:
             fields.append(("order", "descending"))
-        address = f"?{urlencode(fields)}" if fields else ""
+        if not fields:
+            return ""
+        address = f"?{urlencode(fields)}"
         return address if len(address) <= LONGEST_ADDRESS else ""
 
     def look_at(self, address: str) -> str:
@@ -374,14 +380,11 @@ class Result:
         if not name.lower().endswith(tuple(FILE_KINDS)):
             return ""
         column = str(self.listing.column)  # whole: the label of the page is cut
-        options = [
-            "--column",
-            column,
-            "--type",
-            self.info.depth,
-            *(("--backend", service) if service else ()),
-        ]
-        return verify_command(name, [*options, "--output", f"{Path(name).stem}-verified.csv"])
+        options = ["--column", column, "--type", self.info.depth]
+        if service:
+            options += ["--backend", service]
+        options += ["--output", f"{Path(name).stem}-verified.csv"]
+        return verify_command(name, options)
 
     # --- an earlier audit ---------------------------------------------------------------------------------------------
 
@@ -398,4 +401,7 @@ class Result:
 
 def file_name(stem: str, which: str, kind: str) -> str:
     """The name of a file that is downloaded."""
-    return f"{stem}-{LABELS[which].lower().replace(' ', '-') if which in ACTIONS else which}.{kind}"
+    ending = which
+    if which in ACTIONS:
+        ending = LABELS[which].lower().replace(" ", "-")
+    return f"{stem}-{ending}.{kind}"

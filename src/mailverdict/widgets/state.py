@@ -63,6 +63,11 @@ from .wording import (
 SECTIONS = ("list", "tidy", "check", "decide", "page")
 NOTHING_LOADED = "load a table and choose its column first"
 OF_EARLIER = "Words beside an address, other columns and the suppression list are in your file, and not in a run."
+# Where no column was chosen or found: whether several may be meant.
+WHICH_COLUMN = {
+    True: "Two columns may hold the addresses of these people: which one is meant?",
+    False: "No column looks like e-mail addresses: choose the one that holds them.",
+}
 MAX_PAST = 50  # choices that can be undone; each may hold a decision about every row
 
 
@@ -85,7 +90,9 @@ class AuditState:
         first = find_policy(policy)
         self.policies = {**POLICIES, first.name: first}
         self.choices = Choices(depth=str(parse_validation_type(validation_type)), policy=first.name)
-        self.allow_paths, self.parent, self.sessions = allow_paths, folder, sessions
+        self.allow_paths = allow_paths
+        self.parent = folder
+        self.sessions = sessions
         self.wanted = wanted  # choices that also hold for an audit that was kept with others
         self.on_file: Callable[[str, Path, str], None] = lambda name, path, by: None
         self.work = Background(SECTIONS, self.next_task)
@@ -268,11 +275,9 @@ class AuditState:
 
     def find_notices(self) -> list[str]:
         """What is to be known about this machine's resolver before the check."""
-        options, plan = self.check.options(self.choices.depth), self.plan
-        is_asked = (
-            plan is not None and plan.unique > plan.known and options.backend.source == "local"
-        )
-        if not is_asked:
+        options = self.check.options(self.choices.depth)
+        plan = self.plan
+        if plan is None or plan.unique <= plan.known or options.backend.source != "local":
             return []
         return [plain_notice(notice) for notice in resolver_notices(options)]
 
@@ -289,7 +294,8 @@ class AuditState:
     @property
     def plan(self) -> Plan | None:
         """The estimate of the check, with the choices as they are; None while that is not known."""
-        return None if self.planned is None else self.planned.plan
+        planned = self.planned
+        return None if planned is None else planned.plan
 
     # --- choices ------------------------------------------------------------------------------------------------------
 
@@ -305,7 +311,8 @@ class AuditState:
     def choose(self, what: str, **changed: Any) -> None:
         """Decide something; it can be undone, and `what` is how it is called then."""
         with self.lock:
-            before, new = self.choices, replace(self.choices, **changed)
+            before = self.choices
+            new = replace(before, **changed)
             if new != before:
                 self.use_choices(new)
                 self.past = [*self.past[-MAX_PAST:], (before, what)]
@@ -350,16 +357,19 @@ class AuditState:
             self.guess, self.check.is_refreshing = "", False
             self.work.say("list", "")
         self.choices = new
-        if (result := self.result) is not None:
-            is_decided = (new.decided, new.accepted) != (before.decided, before.accepted)
-            if is_decided:
-                result.listing.set_decided(new.decided, new.accepted)
-            if new.waved != before.waved:
-                result.listing.set_waves(new.waved)
-            if new.policy != before.policy:
-                result.listing.set_policy(self.policy)
-            if is_decided or new.policy != before.policy:
-                result.find(result.window[0])
+        result = self.result
+        if result is None:
+            return
+        is_decided = (new.decided, new.accepted) != (before.decided, before.accepted)
+        has_policy = new.policy != before.policy
+        if is_decided:
+            result.listing.set_decided(new.decided, new.accepted)
+        if new.waved != before.waved:
+            result.listing.set_waves(new.waved)
+        if has_policy:
+            result.listing.set_policy(self.policy)
+        if is_decided or has_policy:
+            result.find(result.window[0])
 
     # --- 1 list -------------------------------------------------------------------------------------------------------
 
@@ -449,32 +459,26 @@ class AuditState:
         with self.lock:
             self.forget()
             self.source, self.given, self.sheets = source, given, source.sheets
-            at, self.guess = None if column is None else names.index(column), ""
-            if column is None and source.choice.chosen is not None:
-                at, self.guess = source.position(source.choice.name()), source.choice.describe()
-            self.choices = replace(self.choices, column=at)
-            if at is not None:  # a file that was downloaded here before has what was decided
-                decided, accepted = read_decisions(source.frame, at)
-                waved = read_waves(source.frame, at)
-                self.choices = replace(
-                    self.choices, decided=decided, accepted=accepted, waved=waved
-                )
+            self.guess = ""
+            at = None
+            if column is not None:
+                at = names.index(column)
+            elif source.choice.chosen is not None:
+                at = source.position(source.choice.name())
+                self.guess = source.choice.describe()
             self.work.say("list", "")
-            rows = f"{source.name} is loaded: {count_of(len(source.frame), 'row')}"
-            if at is None and source.choice.is_ambiguous:
-                self.work.say(
-                    "list",
-                    "Two columns may hold the addresses of these people: which one is meant?",
-                    "warned",
-                )
-            elif at is None:
-                self.work.say(
-                    "list",
-                    "No column looks like e-mail addresses: choose the one that holds them.",
-                    "warned",
-                )
-            else:
-                self.work.spoken = f"{rows}, column {source.labels[at]}."
+            if at is None:
+                self.choices = replace(self.choices, column=None)
+                self.work.say("list", WHICH_COLUMN[source.choice.is_ambiguous], "warned")
+                return
+            # A file that was downloaded here before has what was decided.
+            decided, accepted = read_decisions(source.frame, at)
+            waved = read_waves(source.frame, at)
+            self.choices = replace(
+                self.choices, column=at, decided=decided, accepted=accepted, waved=waved
+            )
+            rows = count_of(len(source.frame), "row")
+            self.work.spoken = f"{source.name} is loaded: {rows}, column {source.labels[at]}."
 
     def choose_column(self, at: int) -> None:
         """Choose the column that holds the addresses, by its position."""
@@ -789,12 +793,8 @@ class AuditState:
             self.work.busy["decide"] = ""
             if check.state != "failed":  # the next run costs something else
                 self.forget_plan()
-            if (
-                check.is_unseen
-                and check.state == "cancelled"
-                and check.progress
-                and check.progress.submitted
-            ):
+            is_paused = check.is_unseen and check.state == "cancelled"
+            if is_paused and check.progress is not None and check.progress.submitted:
                 with self.work.guarded("check"):
                     self.start_check(limit=0)  # collects the answers to what was sent
         self.work.changed()
@@ -803,17 +803,19 @@ class AuditState:
 
     def show_result(self, listing: Listing) -> None:
         """Show the result of the check, as the one before it was looked at if that is of the same column."""
-        before, info, run = self.result, self.check.info, self.check.run
+        before = self.result
+        info = self.check.info
+        run = self.check.run
         assert info is not None
         assert run is not None
-        is_same = before is not None and before.info.made_from.column == info.made_from.column
         state = run.progress.state
-        info = replace(info, when=datetime.now(UTC), is_complete=state == "done")
         if state == "failed" and not listing.counts.people:
             return  # nobody was found yet: zeros would look like a result
-        self.result = Result(
-            listing, info, before.looks() if before is not None and is_same else None
-        )
+        looks = None
+        if before is not None and before.info.made_from.column == info.made_from.column:
+            looks = before.looks()
+        info = replace(info, when=datetime.now(UTC), is_complete=state == "done")
+        self.result = Result(listing, info, looks)
 
     def require_result(self) -> Result:
         if self.result is None:
@@ -823,9 +825,9 @@ class AuditState:
     def look(self, action: str, **arguments: Any) -> None:
         """Look at the result in another way."""
         with self.lock:
-            self.work.spoken = (
-                getattr(self.require_result(), action)(**arguments) or self.work.spoken
-            )
+            said = getattr(self.require_result(), action)(**arguments)
+            if said:
+                self.work.spoken = said
         self.work.wake("decide")
 
     def set_policy(self, name: str) -> None:
@@ -922,7 +924,8 @@ class AuditState:
 
     def remove_bounced(self) -> None:
         """Take people who do not exist off the list."""
-        if (bounced := self.require_result().bounced) is not None:
+        bounced = self.require_result().bounced
+        if bounced is not None:
             self.decide(bounced.gone, "remove", "mailboxes that do not exist")
 
     def set_complete(self, *, is_on: bool) -> None:
