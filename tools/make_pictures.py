@@ -1,6 +1,7 @@
 """Take the pictures of the interactive audit and of a report: ``python -m tools.make_pictures``.
 
-JupyterLab runs a small notebook in Debian's chromium, with the helpers of ``tests/widgets``.
+The page of the audit is served as `mailverdict audit` does, and shown in Debian's chromium, with the
+helpers of ``tests/widgets``. The mail servers are made up.
 """
 
 from __future__ import annotations
@@ -11,34 +12,20 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pandas as pd
 from playwright.sync_api import expect
-from tests.widgets.browser import AuditPage, audit_page, chromium, open_in_lab
-from tests.widgets.jupyter import jupyter_lab
+from tests.widgets.browser import AuditPage, audit_page, chromium
+from tests.widgets.served import TOKEN, served
 
 import mailverdict as mv
-
-from .run_notebooks import METADATA
+from mailverdict.widgets.state import AuditState
 
 ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "notebooks" / "pictures"
 REPORTS = ROOT / "docs" / "pictures"
-CODE = """
-from contextlib import ExitStack
-import mailverdict as mv
-
-world = ExitStack().enter_context(mv.sandbox.World(daily_limit=2000))
-audit = mv.widgets.Audit(backend=world.url, validation_type="smtp", journal="journal.db")
-audit
-"""
-HIDE = """
-.jp-Cell-inputWrapper, .jp-OutputPrompt, .jp-OutputArea-promptOverlay, .jp-Toolbar,
-.jp-Notebook-footer { display: none !important }
-"""
 SAMPLE = ROOT / "data" / "samples" / "crm_export.csv"
 UNSUBSCRIBED = ROOT / "data" / "samples" / "unsubscribed.txt"
-WIDTH, HEIGHT, TALLEST = 1240, 2600, 1400
+WIDTH, SHORTEST, TALLEST = 1160, 300, 1400
 REPORT_SIZE = {"width": 1080, "height": 1000}
 PATIENCE = 600_000  # milliseconds for a step: a check of 1,500 mailboxes takes its time
 EARLIER_ROWS = 1200  # of the sample, in an earlier audit without repairs
@@ -78,21 +65,21 @@ def make_report(folder: Path) -> Path:
 
 def take_pictures(browser: Any, theme: str) -> None:
     """Go through an audit, and save a screenshot of each step; that of the result is called ``audit-light.png``."""
-    with tempfile.TemporaryDirectory() as name, audit_page(browser) as opened:
-        folder = Path(name)
-        notebook = nbformat.v4.new_notebook(
-            cells=[nbformat.v4.new_code_cell(CODE.strip())], metadata=METADATA
-        )
-        nbformat.write(notebook, folder / "audit.ipynb")
-        with jupyter_lab(folder, is_dark=theme == "dark") as url:
-            opened.page.set_default_timeout(PATIENCE)
-            opened.page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
-            open_in_lab(opened, url, "audit.ipynb")
-            opened.page.add_style_tag(content=HIDE)
-            opened.page.keyboard.press("Control+b")  # folds JupyterLab's list of files
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        mv.sandbox.World(daily_limit=2000) as world,
+        audit_page(browser, WIDTH) as opened,
+    ):
+        journal = Path(folder, "journal.db")
+        settings = {"backend": world.url, "journal": journal, "screen": None, "limit": None}
+        audit = AuditState(settings, "smtp", folder=folder)
+        opened.page.set_default_timeout(PATIENCE)
+        opened.page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+        with served(audit) as local:
+            opened.go_to(f"{local.base}/#{TOKEN}")
             take(opened, f"audit-list-{theme}")
             opened.upload(SAMPLE)
-            opened.shown("1,\\d+ addresses to check")
+            opened.shown(r"1,\d+ addresses to check")
             opened.open_step(2)
             opened.upload(UNSUBSCRIBED, "Choose a list")
             opened.shown("On your suppression list")
@@ -111,13 +98,16 @@ def take_pictures(browser: Any, theme: str) -> None:
 
 
 def take(opened: AuditPage, name: str) -> None:
-    """Save a screenshot of the audit without the pointer on it."""
-    opened.page.mouse.move(0, 0)
-    opened.audit.evaluate("(node) => node.scrollIntoView({block: 'start'})")
-    opened.page.wait_for_timeout(700)
-    box = opened.audit.bounding_box()
-    box["height"] = min(box["height"], TALLEST)
-    opened.page.screenshot(path=PICTURES / f"{name}.png", clip=box)
+    """Save a screenshot of the page, as high as its content up to a limit, without the pointer on it."""
+    page = opened.page
+    page.mouse.move(0, 0)
+    page.set_viewport_size({"width": WIDTH, "height": SHORTEST})
+    height = page.evaluate("document.documentElement.scrollHeight")
+    page.set_viewport_size({"width": WIDTH, "height": min(height, TALLEST)})
+    # What has the focus would be kept where it is on the screen.
+    page.evaluate("() => { document.activeElement.blur(); scrollTo(0, 0) }")
+    page.wait_for_timeout(700)
+    page.screenshot(path=PICTURES / f"{name}.png")
 
 
 if __name__ == "__main__":
