@@ -1,7 +1,7 @@
 """SMTP commands as bytes, the extensions that the reply to EHLO announces, and windows of commands.
 
-All functions are pure. A window is the commands that a session sends before it reads a reply, in order; it knows whether
-the replies belong to them:
+All functions are pure. A window is the commands that a session sends before it reads a reply, in
+order; it knows whether the replies belong to them:
 
     MAIL FROM:<>
     RCPT TO:<a@x.example>
