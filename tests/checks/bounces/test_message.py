@@ -205,6 +205,22 @@ def test_no_mail_raises_an_error(data):
     )
 
 
+@each_row(
+    ("original", "final", "address", "outcome"),
+    [
+        ("ada+2Bnews@firm.example", "ada+news@firm.example", "ada+news@firm.example", "hard"),
+        ("ada+2Bnews@firm.example", "ada+2Bnews@firm.example", "ada+2Bnews@firm.example", "hard"),
+        ("ada+2B@firm.example", "bo@firm.example", "ada+2B@firm.example", "soft"),
+    ],
+)
+def test_an_original_recipient_in_the_form_of_smtp_is_the_final_one(
+    original, final, address, outcome
+):
+    data = dsn(recipient("5.1.1", "smtp; 550 5.1.1 User unknown", to=final, original=original))
+    [report] = read_message(data).reports
+    assert (report.address, report.outcome) == (address, outcome)
+
+
 @given(st.sampled_from(SHAPES), st.integers(0, 2_000), st.binary(min_size=1, max_size=12))
 def test_no_damaged_report_raises_an_error(shape, at, octets):
     read_message(shape.data[:at] + octets + shape.data[at + len(octets) :])

@@ -76,6 +76,7 @@ DELIVERED = ("delivered", "relayed", "expanded")
 DATE_FIELDS = {"received-date": "arrival-date"}  # of the mail that a person complains of
 COMPLAINTS = ("abuse", "fraud", "opt-out", "opt-out-list", "miscategorized", "spam", "")
 NO_COMPLAINTS = ("not-spam", "auth-failure", "dmarc", "virus")
+XTEXT = re.compile(r"\+([0-9A-F]{2})")  # RFC 3461 section 4
 CODE_AND_STATUS = re.compile(r"(?<!\d)[45]\d\d[ -]['\"]?#?[245]\.\d{1,3}\.\d{1,3}(?!\d)")
 JSON_START = re.compile(r"\ufeff?\s*(?:\[\s*)*\{\s*\"")
 # A delivery report in plain text, or in a part that broken MIME hides.
@@ -288,8 +289,23 @@ def fields_of(block: str) -> list[tuple[str, str]]:
 
 def recipient_of(group: dict[str, str]) -> str | None:
     """The address that the sender used if it is known, else the final one."""
+    return original_recipient(group) or find_address(group.get("final-recipient", ""))
+
+
+def original_recipient(group: dict[str, str]) -> str | None:
+    """The address that the sender used.
+
+    Some systems leave the form that it has in SMTP (RFC 3461 section 4): `ada+2Bnews` is
+    `ada+news` if the final recipient says so.
+    """
     original = find_address(group.get("original-recipient", ""))
-    return original or find_address(group.get("final-recipient", ""))
+    final = find_address(group.get("final-recipient", ""))
+    if original is None or final is None:
+        return original
+    decoded = XTEXT.sub(lambda match: chr(int(match[1], 16)), original)
+    if folded_key(decoded) == folded_key(final):
+        return decoded
+    return original
 
 
 def judge_group(
@@ -314,7 +330,7 @@ def judge_group(
         judged = Judgement(Outcome.DELIVERED, None)
     else:
         judged = judge(status, diagnostic)
-        original = find_address(group.get("original-recipient", ""))
+        original = original_recipient(group)
         final = find_address(group.get("final-recipient", ""))
         is_another = judged.outcome is Outcome.HARD and reaches_another(original, final)
         if action == "delayed" or is_another:
