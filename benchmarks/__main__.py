@@ -1,11 +1,12 @@
 """Run the benchmarks one after the other, and write what they measured: ``python -m benchmarks [--quick] [name ...]``.
 
-Without a name all are run but those of `BY_NAME`, which take long. Each benchmark replaces its section in
-`results.json`; the page and the pictures are made from it, also by ``python -m benchmarks --page``, which measures
-nothing. A goal that is missed is shown on the page. The exit status is that of a benchmark that failed, else 0.
+Without a name all are run but those of `BY_NAME`, which take long. Each benchmark replaces its
+section in `results.json`; the page and the pictures are made from it, also by ``python -m
+benchmarks --page``, which measures nothing. A goal that is missed is shown on the page. The exit
+status is that of a benchmark that failed, else 0.
 
-``--quick`` runs each benchmark with small sizes, which shows that everything works but not how fast it is. Its results,
-page and pictures go to ``build/quick``.
+``--quick`` runs each benchmark with small sizes, which shows that everything works but not how fast
+it is. Its results, page and pictures go to ``build/quick``.
 """
 
 import argparse

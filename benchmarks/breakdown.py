@@ -1,7 +1,8 @@
 """How often `breakdown` names a column of a list without any effect, finds a bad source, and covers a share; its speed.
 
-The lists are those of ``tests/doubles/simulated_origins.py``. The values of the first figures are one: a percentage of
-lists, or of intervals. They do not depend on the machine. Run it as ``python -m benchmarks breakdown``.
+The lists are those of ``tests/doubles/simulated_origins.py``. The values of the first figures are
+one: a percentage of lists, or of intervals. They do not depend on the machine. Run it as ``python
+-m benchmarks breakdown``.
 """
 
 import time

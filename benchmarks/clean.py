@@ -1,9 +1,9 @@
 """`mailverdict.clean` of a column, compared with `verify` for ``regex`` of the same column.
 
-Without messy cells and with one in ten: display names, links, labels, punctuation, blanks and what else exports hold.
-Every address is different, so that no cell is repaired twice. Rounds in turn in one process; the median of the
-processor time counts. The last comparison is `verify` with and without ``clean=True`` on data that needs no repair. Run
-it as ``python -m benchmarks clean``.
+Without messy cells and with one in ten: display names, links, labels, punctuation, blanks and what
+else exports hold. Every address is different, so that no cell is repaired twice. Rounds in turn in
+one process; the median of the processor time counts. The last comparison is `verify` with and
+without ``clean=True`` on data that needs no repair. Run it as ``python -m benchmarks clean``.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """A column by ``regex``, beside what people use instead: loops, plug-ins and patterns, from 10,000 to 5,000,000 rows.
 
-`verify` is called as in the README first: a frame, its column, and cells that are repaired; then with ``clean=False``.
-It returns the finished frame with verdict, reasons, flags and suggestions. The peers give only yes or no:
-email-validator and emval in a loop, emval as a plug-in of Polars, and one regular expression in pandas and in Polars,
-which is not the syntax of addresses (RFC 5321) but what many use. All get the same unique addresses; acceptance must be
-that of email-validator for `verify`, row by row. Rounds in turn in one process; email-validator, which would need two
-minutes for each round of 5,000,000 rows, stops at a million. The highest resident memory above the input is measured in
-a process of its own for each size.
+`verify` is called as in the README first: a frame, its column, and cells that are repaired; then
+with ``clean=False``. It returns the finished frame with verdict, reasons, flags and suggestions.
+The peers give only yes or no: email-validator and emval in a loop, emval as a plug-in of Polars,
+and one regular expression in pandas and in Polars, which is not the syntax of addresses (RFC 5321)
+but what many use. All get the same unique addresses; acceptance must be that of email-validator for
+`verify`, row by row. Rounds in turn in one process; email-validator, which would need two minutes
+for each round of 5,000,000 rows, stops at a million. The highest resident memory above the input is
+measured in a process of its own for each size.
 
 Run it as ``python -m benchmarks column``.
 """

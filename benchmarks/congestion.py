@@ -1,8 +1,9 @@
 """DNS look-ups through slow and lossy resolvers in virtual time: unknown domains, queries, and time against the ideal.
 
-The scheduler is the real one; the resolvers are simulated. The ideal is the time of a client that knows the resolver.
-The values of a figure are those of nine resolvers with queues of 20, 50 and 500 queries and round trips of 1, 50 and
-200 ms. They do not depend on the machine. Run it as ``python -m benchmarks congestion``.
+The scheduler is the real one; the resolvers are simulated. The ideal is the time of a client that
+knows the resolver. The values of a figure are those of nine resolvers with queues of 20, 50 and 500
+queries and round trips of 1, 50 and 200 ms. They do not depend on the machine. Run it as ``python
+-m benchmarks congestion``.
 """
 
 from __future__ import annotations

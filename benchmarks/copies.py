@@ -1,6 +1,7 @@
 """Copies of a CSV without a check, by libraries that read and write tables: the peers of `files` and `memory`.
 
-``python -m benchmarks.copies arrow|pandas TARGET SOURCE`` makes one, with no import that it does not need.
+``python -m benchmarks.copies arrow|pandas TARGET SOURCE`` makes one, with no import that it does
+not need.
 """
 
 from __future__ import annotations

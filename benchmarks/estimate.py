@@ -1,8 +1,8 @@
 """How often the 95 % interval of `estimate` holds the true share: made-up lists, and the real estimator on arrays.
 
-The lists are those of ``tests/doubles/simulated_lists.py``. The values of a figure are one: the percentage of lists for
-which the interval of a verdict holds its share of the rows. They do not depend on the machine. Run it as
-``python -m benchmarks estimate``.
+The lists are those of ``tests/doubles/simulated_lists.py``. The values of a figure are one: the
+percentage of lists for which the interval of a verdict holds its share of the rows. They do not
+depend on the machine. Run it as ``python -m benchmarks estimate``.
 """
 
 import numpy as np

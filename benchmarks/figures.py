@@ -1,9 +1,9 @@
 """Figures of benchmarks: printed and recorded by each of them, kept in `results.json`.
 
-A benchmark calls `record`, which prints the figure. If ``python -m benchmarks`` started the benchmark, the figure also
-goes to a file that the environment names, and from there into `results.json`, with the command, date, duration, load
-and versions of this run. From that file `results.py` makes `RESULTS.md` with the goals of `goals.py` and the pictures
-of `pictures.py`.
+A benchmark calls `record`, which prints the figure. If ``python -m benchmarks`` started the
+benchmark, the figure also goes to a file that the environment names, and from there into
+`results.json`, with the command, date, duration, load and versions of this run. From that file
+`results.py` makes `RESULTS.md` with the goals of `goals.py` and the pictures of `pictures.py`.
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ class Section:
     Attributes
     ----------
     load : float or None
-        Processes that were running when it began, on average of a minute; None where the system does not count them.
+        Processes that were running when it began, on average of a minute; None where the system
+        does not count them.
     seconds : float or None
         Duration of the whole benchmark; None if it was not recorded.
     versions : dict

@@ -1,9 +1,10 @@
 """`mailverdict verify` by ``regex`` from CSV to CSV, with and without cleaning, and `clean`, beside copies of the file.
 
-The file has columns beside the addresses, some quoted, and one messy cell in ten. The commands run in this process, one
-after the other in each round; the median counts. CPU seconds are those of all threads. For comparison, the same file is
-read and written by ``pandas.read_csv`` and ``to_csv`` and by ``pyarrow.csv`` with all cells as text, and nothing is
-verified. Run it as ``python -m benchmarks files``.
+The file has columns beside the addresses, some quoted, and one messy cell in ten. The commands run
+in this process, one after the other in each round; the median counts. CPU seconds are those of all
+threads. For comparison, the same file is read and written by ``pandas.read_csv`` and ``to_csv`` and
+by ``pyarrow.csv`` with all cells as text, and nothing is verified. Run it as ``python -m benchmarks
+files``.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """MX look-ups a second: `Resolver.observe_domains` compared with dnspython's `dns.asyncresolver` and with aiodns.
 
-1,000 to 100,000 unique domains, of which one in ten does not exist, and a responder in another process that answers
-each query at once or after 20 ms. For each size the peers run with 50, 200 and 1,000 look-ups in flight first, and the
-number that is the best is compared; beyond 20,000 domains it is that of 20,000. All must find the same exchanges. A peer
-that fails, as one whose queries time out on a busy machine, is shown as failed, and the others are measured.
-Processor time is that of this process. Our look-ups include what the others leave to their callers: a pace that a slow
+1,000 to 100,000 unique domains, of which one in ten does not exist, and a responder in another
+process that answers each query at once or after 20 ms. For each size the peers run with 50, 200 and
+1,000 look-ups in flight first, and the number that is the best is compared; beyond 20,000 domains
+it is that of 20,000. All must find the same exchanges. A peer that fails, as one whose queries time
+out on a busy machine, is shown as failed, and the others are measured. Processor time is that of
+this process. Our look-ups include what the others leave to their callers: a pace that a slow
 resolver bears, repetition, and the difference between *no mail server* and *no answer*.
 
 Run it as ``python -m benchmarks lookups``.

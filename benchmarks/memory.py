@@ -1,9 +1,10 @@
 """A CSV larger than one would like to hold in memory, through the command line, beside copies without a check.
 
-5,000,000 rows of three columns are verified by ``regex`` into a CSV and into Parquet, planned, and verified with a
-report; ``pyarrow.csv`` and pandas read and write the same file with all cells as text. Each is a process of its own,
-round by round in turn. Measured are the seconds and the highest resident memory of the process, as the system counts
-it, and every row must come back in order. Run it as ``python -m benchmarks memory``.
+5,000,000 rows of three columns are verified by ``regex`` into a CSV and into Parquet, planned, and
+verified with a report; ``pyarrow.csv`` and pandas read and write the same file with all cells as
+text. Each is a process of its own, round by round in turn. Measured are the seconds and the highest
+resident memory of the process, as the system counts it, and every row must come back in order. Run
+it as ``python -m benchmarks memory``.
 """
 
 from __future__ import annotations

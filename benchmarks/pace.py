@@ -1,8 +1,9 @@
 """The remote backend's pace against simulated services, in virtual time: loss, cost, and time against the ideal.
 
-The code that submits and polls is the real one; services answer without HTTP. The ideal is the time of a client that
-knows the limiter, polls as ours does, and sends as early as it can. The values of a figure are those of the random
-services of one kind. They do not depend on the machine. Run it as ``python -m benchmarks pace``.
+The code that submits and polls is the real one; services answer without HTTP. The ideal is the time
+of a client that knows the limiter, polls as ours does, and sends as early as it can. The values of
+a figure are those of the random services of one kind. They do not depend on the machine. Run it as
+``python -m benchmarks pace``.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """A Dask frame of millions of rows by ``mx``, on a LocalCluster of two worker processes.
 
-The rows are made on the workers: one address in two rows is new, and each hundred rows bring one new domain. The
-sandbox's DNS server, a process of its own, knows them all. For 1, 10 and 50 million rows are measured: seconds of wall
-clock and of the processors (of workers and calling process), the highest resident memory of the calling process and of
-a worker, the distinct domains and the questions that the server received. Then one worker is compared with two on a
-column by ``smtp`` whose mail servers answer slowly. Run it as ``python -m benchmarks scale``.
+The rows are made on the workers: one address in two rows is new, and each hundred rows bring one
+new domain. The sandbox's DNS server, a process of its own, knows them all. For 1, 10 and 50 million
+rows are measured: seconds of wall clock and of the processors (of workers and calling process), the
+highest resident memory of the calling process and of a worker, the distinct domains and the
+questions that the server received. Then one worker is compared with two on a column by ``smtp``
+whose mail servers answer slowly. Run it as ``python -m benchmarks scale``.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """Mailboxes a second: `verify(..., "smtp")` beside one session for every address.
 
-10,000 addresses on 200 exchanges, 60 % of them at ten exchanges, one in five an unknown user; every reply comes 25 ms
-after its command, and an exchange takes two sessions at once. The peers are smtplib and py3-validate-email in 64
-threads and aiosmtplib in 200 tasks; they know the exchanges' addresses. Ours asks the DNS, and one random address for
-each domain beyond what the peers ask. All must accept the same addresses.
+10,000 addresses on 200 exchanges, 60 % of them at ten exchanges, one in five an unknown user; every
+reply comes 25 ms after its command, and an exchange takes two sessions at once. The peers are
+smtplib and py3-validate-email in 64 threads and aiosmtplib in 200 tasks; they know the exchanges'
+addresses. Ours asks the DNS, and one random address for each domain beyond what the peers ask. All
+must accept the same addresses.
 
-Run it as ``python -m benchmarks smtp``. ``--quick`` has a tenth of the addresses, and each exchange costs a greeting,
-however few its addresses.
+Run it as ``python -m benchmarks smtp``. ``--quick`` has a tenth of the addresses, and each exchange
+costs a greeting, however few its addresses.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """One session for every address, as the libraries are used.
 
-That is smtplib and py3-validate-email in threads, and aiosmtplib in tasks. All keep to two sessions at an exchange,
-begin with the exchanges that have most to do, and get the address of every exchange, so that they need no DNS.
+That is smtplib and py3-validate-email in threads, and aiosmtplib in tasks. All keep to two sessions
+at an exchange, begin with the exchanges that have most to do, and get the address of every
+exchange, so that they need no DNS.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Exchanges for benchmarks: hundreds of them in one process, quick, strict about sessions, and slow on demand.
 
-Every reply comes a set time after its command, as over a network. A server may punish refusals as a default
-Postfix does: after 10 in a session it waits a second before every reply, at 20 it closes the connection. Each exchange
-takes two sessions at once and counts everything. The DNS of their domains is served beside them.
+Every reply comes a set time after its command, as over a network. A server may punish refusals as a
+default Postfix does: after 10 in a session it waits a second before every reply, at 20 it closes
+the connection. Each exchange takes two sessions at once and counts everything. The DNS of their
+domains is served beside them.
 """
 
 from __future__ import annotations

@@ -9,10 +9,10 @@ the project, in an environment of its own, since the Public Suffix List is neede
     npm pack freemail@1.7.0
     cd ../.. && build/lists/bin/python tools/build_lists.py build/lists
 
-The inputs are pinned by sha256 below. What is left out is printed with the cause; read it, and correct the
-hand-written files (`known_domains.txt` for a real name that the rules take for a typing error,
-`no_provider.txt` here for a name that is not a mail provider) before committing. After a change of a
-hand-written list, raise its version and date below and run this again.
+The inputs are pinned by sha256 below. What is left out is printed with the cause; read it, and
+correct the hand-written files (`known_domains.txt` for a real name that the rules take for a typing
+error, `no_provider.txt` here for a name that is not a mail provider) before committing. After a
+change of a hand-written list, raise its version and date below and run this again.
 """
 
 from __future__ import annotations
@@ -100,13 +100,15 @@ LISTS: Mapping[str, tuple[str, str, str, str]] = {
 }
 
 DISPOSABLE_HEAD = """\
-# Domains of throw-away mailboxes. From the PyPI package disposable-email-domains 0.0.293, whose list is in the
-# public domain (CC0-1.0): https://github.com/disposable-email-domains/disposable-email-domains
-# Without known typos of providers, public suffixes and names listed by mistake. Built by tools/build_lists.py.
+# Domains of throw-away mailboxes. From the PyPI package disposable-email-domains 0.0.293, whose
+# list is in the public domain (CC0-1.0):
+# https://github.com/disposable-email-domains/disposable-email-domains Without known typos of
+# providers, public suffixes and names listed by mistake. Built by tools/build_lists.py.
 """
 FREE_HEAD = """\
 # Consumer mail providers. From the npm package freemail 1.7.0 (ISC, copyright 2015 Will White).
-# Without disposable, mistyped, malformed and non-registrable names, and without companies. Built by tools/build_lists.py.
+# Without disposable, mistyped, malformed and non-registrable names, and without companies. Built by
+# tools/build_lists.py.
 """
 
 

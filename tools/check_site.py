@@ -1,6 +1,7 @@
 """Check that the built documentation loads nothing from other sites: ``python -m tools.check_site``.
 
-Links may lead to other sites; scripts, styles, images and the like that a browser loads by itself may not.
+Links may lead to other sites; scripts, styles, images and the like that a browser loads by itself
+may not.
 """
 
 from __future__ import annotations

@@ -38,7 +38,8 @@ PAGE_FIXES = (
     # What notebook pages would load for diagrams and formulas that they do not have.
     (re.compile(rf'<script type="module">{IN_SCRIPT}mermaid{IN_SCRIPT}</script>', re.DOTALL), ""),
     (re.compile(r'<script src=""></script>'), ""),
-    # Defaults beside a parameter's type are guessed from a list of choices; the signature has the true ones.
+    # Defaults beside a parameter's type are guessed from a list of choices; the signature has the
+    # true ones.
     (re.compile(r",\s*default:\s*<code>.*?</code>\s*\)", re.DOTALL), ")"),
     # Types are prose, and are read as expressions.
     (re.compile(r"(<span[^>]*>list</span>|list) - like"), "list-like"),

@@ -1,8 +1,9 @@
 """Show options that several functions share in the signatures of the reference pages.
 
-Reference pages are made from source, where `verify` and its siblings end in ``**options: Unpack[VerifyOptions]`` and
-`LocalBackend` in ``**settings: Unpack[LocalOptions]``; the run-time signatures have every name with its default.
-mkdocs.yml names this file under the extensions of mkdocstrings.
+Reference pages are made from source, where `verify` and its siblings end in ``**options:
+Unpack[VerifyOptions]`` and `LocalBackend` in ``**settings: Unpack[LocalOptions]``; the run-time
+signatures have every name with its default. mkdocs.yml names this file under the extensions of
+mkdocstrings.
 """
 
 from __future__ import annotations

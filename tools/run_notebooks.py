@@ -1,7 +1,7 @@
 """Execute the notebooks and store them with their outputs: ``python -m tools.run_notebooks [NAME ...]``.
 
-What differs from run to run is removed or replaced, so that the same code gives the same file: times, kernel versions,
-progress bars and other widgets, addresses of objects, ports and paths.
+What differs from run to run is removed or replaced, so that the same code gives the same file:
+times, kernel versions, progress bars and other widgets, addresses of objects, ports and paths.
 """
 
 from __future__ import annotations

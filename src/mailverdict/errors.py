@@ -8,7 +8,7 @@ completed.
       x ColumnError (KeyError)           no such column, or an ambiguous one
       x InputError (ValueError)          a file or frame that cannot be read as asked
       x MissingExtraError (ImportError)  an optional dependency is not installed
-      x JournalError                     .partial; a file that is damaged, no journal, or not writable
+      x JournalError                     .partial; a damaged, foreign or unwritable file
       x BackendError
         - QuotaExceeded                  .limit .remaining .requested .partial
         - RateLimited                    .retry_after

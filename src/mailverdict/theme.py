@@ -199,7 +199,8 @@ def stylesheet(scope: str = ":root") -> str:
     return (
         f"{scope}{{{sizes}{light}}}\n"
         f"@media screen and (prefers-color-scheme:dark){{{scope}{{{dark}}}}}\n"
-        f"@media screen{{{within(scope, LIGHT_PAGES)}{{{light}}}\n{within(scope, DARK_PAGES)}{{{dark}}}}}\n"
+        f"@media screen{{{within(scope, LIGHT_PAGES)}{{{light}}}\n"
+        f"{within(scope, DARK_PAGES)}{{{dark}}}}}\n"
         f"{keys}{scoped(SHARED, scope)}\n"
     )
 
@@ -280,4 +281,5 @@ def symbol(name: str) -> str:
 
 def badge(name: str, label: str | None = None) -> str:
     """A verdict, action or state as colour, shape and word; the label is escaped."""
-    return f'<span class="mv-badge mv-{name}">{symbol(name)}{html.escape(LABELS[name] if label is None else label)}</span>'
+    text = LABELS[name] if label is None else label
+    return f'<span class="mv-badge mv-{name}">{symbol(name)}{html.escape(text)}</span>'

@@ -112,9 +112,11 @@ def verify(
     --------
     >>> import mailverdict as mv
     >>> import mailverdict.spark
-    >>> mailverdict.spark.verify(["ada@gmail.com"])
-    Traceback (most recent call last):
-    mailverdict.errors.InputError: list is not a Spark frame; use mailverdict.verify for frames in memory
+    >>> try:
+    ...     mailverdict.spark.verify(["ada@gmail.com"])
+    ... except mv.InputError as error:
+    ...     print(error)
+    list is not a Spark frame; use mailverdict.verify for frames in memory
     """
     call, schema = open_frame("verify", data, column, scratch, options)
     job = call.job
@@ -158,9 +160,11 @@ def plan(
     --------
     >>> import mailverdict as mv
     >>> import mailverdict.spark
-    >>> mailverdict.spark.plan(["ada@gmail.com"])
-    Traceback (most recent call last):
-    mailverdict.errors.InputError: list is not a Spark frame; use mailverdict.plan for frames in memory
+    >>> try:
+    ...     mailverdict.spark.plan(["ada@gmail.com"])
+    ... except mv.InputError as error:
+    ...     print(error)
+    list is not a Spark frame; use mailverdict.plan for frames in memory
     """
     call, _ = open_frame("plan", data, column, None, options, is_plan=True)
     job = call.job

@@ -92,7 +92,10 @@ def explode(data: Frame, column: Hashable, *, prefix: str | None = None) -> Fram
 def explode_table(
     table: Table, prefix: str | None = None, several: npt.NDArray[np.int64] | None = None
 ) -> Any:
-    """Explode a table; `several` are the rows whose texts hold several addresses, where that is known."""
+    """Explode a table.
+
+    `several` are the rows whose texts hold several addresses, where that is known.
+    """
     column = table.column
     names = name_columns(table, prefix, PART_COLUMNS)
     texts = read_cells(table.values(), longest=MAX_CELL)["text"]

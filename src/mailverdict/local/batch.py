@@ -1,4 +1,4 @@
-"""A batch by column: the checks that need no network, for all addresses at once, and the rows of results.
+"""A batch by column: the checks that need no network, for all addresses at once.
 
 `observe_batch` makes two tables. One has a row for each address of the batch:
 
@@ -6,11 +6,13 @@
     Ada@WEB.de      true         Ada    web.de  web.de   false
     ada@web         false                                       There is no dot in the domain.
 
-The other has a row for each distinct domain of the accepted addresses, with its flags and the domain that was probably
-meant; the codes of the column `domain` of the first table are the rows of the second.
+The other has a row for each distinct domain of the accepted addresses, with its flags and the
+domain that was probably meant; the codes of the column `domain` of the first table are the rows of
+the second.
 
-A stage (of the DNS, of mail servers) then collects evidence. `ObservedBatch.result_rows` judges each distinct evidence
-once, and gives its decision to the rows by a code. There is no loop over rows in Python.
+A stage (of the DNS, of mail servers) then collects evidence. `ObservedBatch.result_rows` judges
+each distinct evidence once, and gives its decision to the rows by a code. There is no loop over
+rows in Python.
 """
 
 from __future__ import annotations
@@ -48,7 +50,9 @@ def observe_batch(
     *,
     lenient: bool = False,
 ) -> ObservedBatch:
-    """Run the checks that need no network; `syntax` is what `observe_column` saw, if it was called already.
+    """Run the checks that need no network.
+
+    `syntax` is what `observe_column` saw, if it was called already.
 
     With `lenient` the two forms of `accept_leniently` are accepted. With `fields`, flags and
     suggestions that no field of the result table needs are null.
@@ -70,7 +74,10 @@ def observe_batch(
 def observe_domains(
     domains: pa.StringArray, lists: LoadedLists, wanted: Collection[str]
 ) -> pa.RecordBatch:
-    """The flags of each domain, and in `meant` the domain that was probably meant; null where not wanted."""
+    """The flags of each domain; null where not wanted.
+
+    `meant` has the domain that was probably meant.
+    """
     names = domains.to_pylist()
     columns = {"domain": domains}
     for name in FLAGS:
@@ -117,7 +124,10 @@ class ObservedBatch:
         return positions_where(pc.invert(self.rows["well_formed"]))
 
     def regex_rows(self, checked_at: datetime, fields: Collection[str] | None = None) -> pa.Table:
-        """All rows of the batch, in order, for type `regex`; only `fields` of the result table, if given."""
+        """All rows of the batch, in order, for type `regex`.
+
+        Only `fields` of the result table, if they are given.
+        """
         evidence = [WELL_FORMED, *self.malformed_evidence()]
         codes = pc.add(self.rows["fault"].indices, 1).fill_null(0).to_numpy()
         return self.result_rows(ValidationType.REGEX, None, codes, evidence, checked_at, fields)
@@ -148,7 +158,8 @@ class ObservedBatch:
     ) -> pa.Table:
         """Rows of the result table, or only `fields` of it; each evidence is judged once.
 
-        `codes` has the index of each row's evidence; `positions` are the rows of the batch, None for all in order.
+        `codes` has the index of each row's evidence; `positions` are the rows of the batch, None
+        for all in order.
         """
         rows = self.rows
         if positions is not None:
