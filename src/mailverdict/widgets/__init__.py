@@ -1,4 +1,6 @@
-"""The interactive audit, for JupyterLab, Notebook 7, VS Code and Voila; needs ``mailverdict[widgets]``.
+"""The interactive audit, for JupyterLab, Notebook 7, VS Code and Voila.
+
+Needs ``mailverdict[widgets]``.
 
 The page of `mailverdict audit` needs no widget, and opens a third sooner without the import of one.
 """

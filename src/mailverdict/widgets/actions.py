@@ -9,7 +9,8 @@ from ..errors import InputError, SettingsError
 from .source import short_text
 
 LONGEST_TEXT = 50_000_000  # characters of a text from the browser
-# The purpose of a file that the browser sends: the section in which an error is shown, and the method that uses it.
+# The purpose of a file that the browser sends: the section in which an error is shown, and the
+# method that uses it.
 PURPOSES = {
     "list": ("list", "load_file"),
     "suppress": ("tidy", "suppress_file"),
@@ -63,7 +64,8 @@ PAGE_ACTIONS: dict[str, tuple[str, dict[str, type]]] = {
     "download": ("decide", {"which": str, "kind": str}),
     "download_for": ("decide", {"service": str, "which": str}),
 }
-# Those that change only how the result is looked at or saved: methods of `Result`; the others are of `AuditState`.
+# Those that change only how the result is looked at or saved: methods of `Result`; the others are
+# of `AuditState`.
 LOOKS = frozenset(
     {
         "set_facet",

@@ -1,7 +1,8 @@
 """`Audit`: verify an e-mail column from a file to a decision, with a mouse or a keyboard.
 
-`PageWidget` is its page as one anywidget: it sends snapshots to the browser and the browser's events to the state. The
-front end is plain JavaScript without a build step: the modules in `static`, joined to one. It makes no request.
+`PageWidget` is its page as one anywidget: it sends snapshots to the browser and the browser's
+events to the state. The front end is plain JavaScript without a build step: the modules in
+`static`, joined to one. It makes no request.
 """
 
 from __future__ import annotations
@@ -33,15 +34,16 @@ from .wording import VERDICT_LABELS, marks
 class Audit:
     """Verify a list interactively: load it, tidy it, verify it, decide what to do with each row.
 
-    Write it as the last line of a cell to show it, in JupyterLab, Notebook 7, VS Code or under Voila.
-    Other cells can be executed during a run. Results of a service are kept in the journal: pressing the
-    button again goes on where the last run stopped, also in a new kernel. The page makes no request to
-    any host; files go over the connection of the notebook.
+    Write it as the last line of a cell to show it, in JupyterLab, Notebook 7, VS Code or under
+    Voila. Other cells can be executed during a run. Results of a service are kept in the journal:
+    pressing the button again goes on where the last run stopped, also in a new kernel. The page
+    makes no request to any host; files go over the connection of the notebook.
 
     Parameters
     ----------
     df : DataFrame, Series or path, optional
-        The rows, as a pandas, Polars or Arrow frame, or a table file; without, the user chooses a file.
+        The rows, as a pandas, Polars or Arrow frame, or a table file; without, the user chooses a
+        file.
     backend : backend, str or None
         As in `mailverdict.verify`: None for this machine, or the URL of a verification service.
     column : hashable, optional
@@ -67,11 +69,11 @@ class Audit:
     ----------
     result : DataFrame or None
         The rows of the last run as pandas frame with all result columns, `clean` and `change`
-        included; rows that are not checked yet are ``pending``. What was chosen in the step "Tidy" is
-        applied: each of several addresses in a cell has a row, with the index of its cell and its
-        place there in the column `part`, and there may be columns such as `suppressed`. A check that
-        uses a network leaves out rows that are removed anyway, as suppressed or as duplicates; they
-        are ``pending``, too, unless another row has the same mailbox.
+        included; rows that are not checked yet are ``pending``. What was chosen in the step "Tidy"
+        is applied: each of several addresses in a cell has a row, with the index of its cell and
+        its place there in the column `part`, and there may be columns such as `suppressed`. A check
+        that uses a network leaves out rows that are removed anyway, as suppressed or as duplicates;
+        they are ``pending``, too, unless another row has the same mailbox.
     plan : Plan or None
         The estimate that is shown.
     run : Run or None
@@ -86,7 +88,8 @@ class Audit:
     --------
     >>> import pandas as pd
     >>> from mailverdict.widgets import Audit
-    >>> audit = Audit(pd.DataFrame({"mail": ["ada@example.org", "nobody"]}), validation_type="regex")
+    >>> contacts = pd.DataFrame({"mail": ["ada@example.org", "nobody"]})
+    >>> audit = Audit(contacts, validation_type="regex")
     >>> audit.verify()
     >>> audit.wait()
     >>> audit.result["mail_verdict"].tolist()
@@ -126,7 +129,10 @@ class Audit:
 
     @property
     def result(self) -> pd.DataFrame | None:
-        """The rows of the last run with all result columns; rows that are not checked yet are ``pending``."""
+        """The rows of the last run with all result columns.
+
+        Rows that are not checked yet are ``pending``.
+        """
         found = self._state.result
         return None if found is None else found.listing.rows.to_frame()
 
@@ -153,7 +159,8 @@ class Audit:
         Raises
         ------
         InputError, ColumnError, SettingsError
-            If that cannot be read, has no such column, or a run is in progress. Nothing is loaded then.
+            If that cannot be read, has no such column, or a run is in progress. Nothing is loaded
+            then.
         """
         self._state.load(data, column)
 
@@ -207,7 +214,9 @@ LONGEST_ANSWER = 40  # characters
 
 @cache
 def front_end(names: tuple[str, ...] = SCRIPTS) -> str:
-    """The modules of the folder `static` as one module, which exports what the last one does as its default.
+    """The modules of the folder `static` as one module.
+
+    It exports what the last one does as its default.
 
     A notebook gets its script as one text, so that `import` finds no other file there.
     """
@@ -292,7 +301,8 @@ class PageWidget(anywidget.AnyWidget):
                     if key not in ("act", "answer", "tab")
                 },
             )
-            # After the sections that the action has changed: the browser has what was chosen, or that it was refused.
+            # After the sections that the action has changed: the browser has what was chosen, or
+            # that it was refused.
             if isinstance(answer := content.get("answer"), str) and len(answer) <= LONGEST_ANSWER:
                 self.answered = answer
 

@@ -1,7 +1,7 @@
 """Work for a page in one thread, and what each section of the page says about it.
 
-A `Step` is what follows from other things, such as the cost of a check from the list and how deep it is checked. The
-thread makes a step again when what it was made from has changed.
+A `Step` is what follows from other things, such as the cost of a check from the list and how deep
+it is checked. The thread makes a step again when what it was made from has changed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Step:
         self.made: tuple[Any, Any] = (None, None)  # of which inputs, and the value
 
     def due(self) -> tuple[Any, ...] | None:
-        """What it is to be made from; None if it cannot be made, or was made from the same the last time."""
+        """What it is to be made from; None if that cannot be, or is the same as the last time."""
         inputs = self.get_inputs()
         return None if inputs == self.made[0] else inputs
 
@@ -70,7 +70,10 @@ class Step:
 
 
 class Background:
-    """One thread, which does what was asked for, then what `next_task` gives, and ends when there is nothing."""
+    """One thread, which does what was asked for, then what `next_task` gives.
+
+    It ends when there is nothing left.
+    """
 
     def __init__(self, sections: Sequence[str], next_task: Callable[[], Task | None]) -> None:
         self.sections, self.next_task = sections, next_task
@@ -82,7 +85,7 @@ class Background:
         self.busy: dict[str, str] = dict.fromkeys(sections, "")
         self.spoken = ""  # for screen readers: the last thing that happened
 
-    # --- what the page says -------------------------------------------------------------------------------------------
+    # --- what the page says -----------------------------------------------------------------------
 
     def changed(self, *names: str) -> None:
         """Tell the pages what has changed: some sections, or anything."""
@@ -117,7 +120,7 @@ class Background:
             self.say_error(section, exc)
             self.changed()
 
-    # --- the thread ---------------------------------------------------------------------------------------------------
+    # --- the thread -------------------------------------------------------------------------------
 
     def add(self, section: str, work: Task, busy: str) -> None:
         """Do something that takes long; an error becomes a message of the section."""
@@ -133,7 +136,7 @@ class Background:
         self.wake()
 
     def wake(self, *names: str) -> None:
-        """Start the thread if there is work for it; then tell the pages what has changed, as `changed` does."""
+        """Start the thread if there is work for it, and tell the pages what has changed."""
         with self.lock:
             if self.thread is None and (self.jobs or self.next_task() is not None):
                 # A daemon, so that the kernel can exit at any time.
@@ -154,7 +157,10 @@ class Background:
             task()
 
     def wait(self, timeout: float | None = None) -> None:
-        """Wait until nothing is left to be done, or raise `TimeoutError` after `timeout` seconds."""
+        """Wait until nothing is left to be done.
+
+        `TimeoutError` after `timeout` seconds.
+        """
         until = None if timeout is None else time.monotonic() + timeout
         while (thread := self.thread) is not None:
             thread.join(0.1)

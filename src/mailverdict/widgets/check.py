@@ -1,7 +1,7 @@
 """How a list is checked: who checks it, what it costs, how far the run is, and how it ended.
 
-`Rate` and the functions after it are the words and figures for the page; `Check` is the run. What is checked, and what
-becomes of the result, is in `state`.
+`Rate` and the functions after it are the words and figures for the page; `Check` is the run. What
+is checked, and what becomes of the result, is in `state`.
 """
 
 from __future__ import annotations
@@ -67,17 +67,23 @@ class Check:
         self.rate, self.moved_at = Rate(), 0.0
         self.is_silent = False  # the service does not answer
 
-    # --- the next run -------------------------------------------------------------------------------------------------
+    # --- the next run -----------------------------------------------------------------------------
 
     def refresh(self, *, is_on: bool) -> None:
-        """Ask again about addresses without a clear answer in the next run; else the journal answers for them."""
+        """Ask again about addresses without a clear answer in the next run.
+
+        Otherwise the journal answers for them.
+        """
         self.is_refreshing = is_on
         self.asked_since: float | None = (
             None  # when the run that did so began, if it is not over; seconds since 1970
         )
 
     def options(self, depth: str) -> Options:
-        """The checked arguments of a run; a journal for this audit where pausing would lose what is checked."""
+        """The checked arguments of a run.
+
+        It gets a journal for this audit where pausing would lose what is checked.
+        """
         settings = {
             "validation_type": depth,
             **self.settings,
@@ -114,7 +120,7 @@ class Check:
             return backend
         return str(getattr(backend, "base_url", ""))
 
-    # --- the run ------------------------------------------------------------------------------------------------------
+    # --- the run ----------------------------------------------------------------------------------
 
     def start(self, prepared: Prepared, info: ResultInfo, limit: int | None = None) -> None:
         """Start a run, which submits at most `limit` addresses."""
@@ -198,7 +204,7 @@ class Check:
             self.work.say("check", "")
         self.work.changed("check")
 
-    # --- its end ------------------------------------------------------------------------------------------------------
+    # --- its end ----------------------------------------------------------------------------------
 
     def take_rows(self) -> AuditedRows:
         """The rows of the run, which has them no longer itself."""
@@ -342,7 +348,10 @@ def next_day(now: datetime) -> datetime:
 def describe_progress(
     progress: Progress, rate: Rate, addresses: int | None = None
 ) -> dict[str, Any]:
-    """How far a run is; `addresses` is how many of the different entries are addresses, where that is known."""
+    """How far a run is.
+
+    `addresses` is how many of the different entries are addresses, where that is known.
+    """
     unit = "row" if progress.unit == "rows" else "different entry"
     counts = dict(progress.verdicts)
     if progress.errors:

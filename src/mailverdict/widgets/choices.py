@@ -1,9 +1,10 @@
 """What a person decided in an audit: it never changes, so that undo is the value before.
 
-`Choices` is all of it. Decisions about single addresses are applied after the policy. Each belongs to a person: to the
-mailbox of the row's address, or to the text of a cell without one. So it holds for each row that repeats the address,
-and survives another check, splitting and merging. ``send`` and ``remove`` are kept by that key. ``suggestion`` accepts
-a pair of texts, as the step "Tidy" does: the next check verifies the address that was meant.
+`Choices` is all of it. Decisions about single addresses are applied after the policy. Each belongs
+to a person: to the mailbox of the row's address, or to the text of a cell without one. So it holds
+for each row that repeats the address, and survives another check, splitting and merging. ``send``
+and ``remove`` are kept by that key. ``suggestion`` accepts a pair of texts, as the step "Tidy"
+does: the next check verifies the address that was meant.
 """
 
 from __future__ import annotations
@@ -88,9 +89,12 @@ def decide(
     decided: ByPerson = NOTHING,
     accepted: frozenset[Pair] = frozenset(),
 ) -> tuple[ByPerson, frozenset[Pair]]:
-    """The decisions after one about the people of some rows: `what` is one of `DECISIONS`, or ``none`` to take it back.
+    """The decisions after one about the people of some rows.
 
-    A cell without an address cannot be sent, and a row without a suggestion has none to use: these stay as they are.
+    `what` is one of `DECISIONS`, or ``none`` to take it back.
+
+    A cell without an address cannot be sent, and a row without a suggestion has none to use: these
+    stay as they are.
     """
     if what not in (*DECISIONS, UNDECIDED):
         raise SettingsError(
@@ -144,7 +148,7 @@ def last_of(keys: pa.StringArray, values: pa.Array) -> ByPerson:
 
 
 def read_waves(frame: pd.DataFrame, at: int) -> ByPerson:
-    """Who was mailed in which wave, in a file that was downloaded from the page or made by `mailverdict.mailing`."""
+    """Who was mailed in which wave, by a file of the page or of `mailverdict.mailing`."""
     wave, clean = (label_of(frame.columns[at], None, name) for name in ("wave", "clean"))
     names = list(frame.columns)
     if names.count(wave) != 1:
@@ -201,7 +205,9 @@ def find_typos(listing: Listing) -> list[dict[str, Any]]:
 
 
 def describe_to_check(listing: Listing, *, is_metered: bool, known: int = 0) -> str:
-    """How many different suggested addresses were chosen and are not verified yet, and what that costs; empty for none.
+    """How many suggested addresses are chosen and not verified yet, and what that costs.
+
+    Empty for none. Each different address counts once.
 
     `known` of them have an answer already, which costs nothing.
     """

@@ -31,8 +31,8 @@ from .wording import sentence
 KINDS = ("csv", "xlsx", "parquet")
 PIECE_ROWS = 50_000  # made at once: bounds memory
 NO_TYPES: Mapping[Any, pa.DataType] = {}
-# Of the result columns; the frame in the notebook has all. A report on the whole file, or a comparison with it, needs
-# the check and its time.
+# Of the result columns; the frame in the notebook has all. A report on the whole file, or a
+# comparison with it, needs the check and its time.
 SAVED = CORE
 SAVED_WITH_WHOLE = tuple(
     c for c in COLUMNS if c.in_core or c.name in ("validation_type", "checked_at")
@@ -51,8 +51,9 @@ def save_report(
 ) -> list[str]:
     """Write the report, whose figures are those of the page; a workbook has all rows.
 
-    `earlier` is an audit to compare with, `again` the command that verifies the list again, `kept` how long the page
-    keeps clear answers. Returns what the user must know about the file, as sentences.
+    `earlier` is an audit to compare with, `again` the command that verifies the list again, `kept`
+    how long the page keeps clear answers. Returns what the user must know about the file, as
+    sentences.
     """
     rows, column = listing.rows, listing.column
     if earlier is not None and rows.note.get(DROPS_DUPLICATES):
@@ -81,7 +82,7 @@ def save_report(
 
 
 def save_for_service(listing: Listing, service: str, which: str, path: Path) -> list[str]:
-    """Write the send list for the importer of a service, or (``drop``) the list of those to take off there.
+    """Write the send list for the importer of a service, or what to take off there (``drop``).
 
     Returns what to know about both files, as sentences.
     """
@@ -104,7 +105,10 @@ def save_for_service(listing: Listing, service: str, which: str, path: Path) -> 
 
 
 def as_saved(out: pd.DataFrame, column: Hashable, saved: Sequence[Column]) -> pd.DataFrame:
-    """The user's columns and the result columns that are saved; others may be left from an earlier verification."""
+    """The user's columns and the result columns that are saved.
+
+    Others may be left from an earlier verification.
+    """
     dropped = {label_of(column, None, each.name) for each in COLUMNS if each not in saved}
     return without_columns(out, dropped)
 
@@ -127,9 +131,10 @@ def differs_from_clean(out: pd.DataFrame, column: Hashable) -> npt.NDArray[np.bo
 def to_send_list(
     out: pd.DataFrame, column: Hashable, *, is_repaired: bool, is_suggested: bool
 ) -> pd.DataFrame:
-    """The user's columns with the verdict, why the row is sent, and the suggestions if there are any.
+    """The user's columns with the verdict, why the row is sent, and suggestions if there are any.
 
-    With `is_repaired` the repaired address is in the column itself; what was written there goes to another column.
+    With `is_repaired` the repaired address is in the column itself; what was written there goes to
+    another column.
     """
     kept = ["verdict", "action_why"]
     if is_suggested:
@@ -161,7 +166,8 @@ def rows_to_save(
 ) -> Iterator[pd.DataFrame]:
     """The rows of a file in pieces.
 
-    The list to ``send`` is for a mailing: see `to_send_list`. The file of ``everything`` has the check and its time.
+    The list to ``send`` is for a mailing: see `to_send_list`. The file of ``everything`` has the
+    check and its time.
     """
     parts = [rows[start : start + size] for start in range(0, max(len(rows), 1), size)]
     column = listing.column
@@ -180,10 +186,12 @@ def rows_to_save(
 def save_table(
     pieces: Iterable[pd.DataFrame], path: Path, types: Mapping[Any, pa.DataType] = NO_TYPES
 ) -> list[str]:
-    """Write frames one after another to a file; text that a spreadsheet would run as a formula is escaped in a CSV.
+    """Write frames one after another to a file.
 
-    `types` are those of the columns whose pieces could have different ones. Returns what the user must know about the
-    file, as sentences.
+    Text that a spreadsheet would run as a formula is escaped in a CSV.
+
+    `types` are those of the columns whose pieces could have different ones. Returns what the user
+    must know about the file, as sentences.
     """
     noted: set[str] = set()  # filled before the first row is written
     try:
@@ -221,7 +229,7 @@ def to_arrow(frame: pd.DataFrame, types: Mapping[Any, pa.DataType]) -> pa.Table:
 
 
 def column_to_arrow(cells: pd.Series[Any], kind: pa.DataType | None = None) -> pa.Array:
-    """The column in its Arrow type, or in the one given, where file formats support it, otherwise as text."""
+    """The column in its Arrow type or the given one, where file formats have it, else as text."""
     if isinstance(cells.dtype, pd.PeriodDtype):  # numbers to Arrow
         cells = cells.astype("string")
     array = to_plain(to_array(cells))

@@ -1,8 +1,11 @@
-"""The verified rows of an audit: actions, facets, search, sorting and pages. All rows stay in Python.
+"""The verified rows of an audit: actions, facets, search, sorting and pages.
 
-Rows with the same facts are of one kind (`frames.policy.Alike`): what a policy does with them, and most of what they
-are found by, is worked out for each kind. So a row is three numbers: its kind, its domain and its person, which is the
-mailbox of its address. A frame is made only of the rows that are shown or saved.
+All rows stay in Python.
+
+Rows with the same facts are of one kind (`frames.policy.Alike`): what a policy does with them, and
+most of what they are found by, is worked out for each kind. So a row is three numbers: its kind,
+its domain and its person, which is the mailbox of its address. A frame is made only of the rows
+that are shown or saved.
 """
 
 from __future__ import annotations
@@ -90,8 +93,8 @@ def repairs_of(kind: Alike) -> Collection[str]:
     return kind.change.split(";") if kind.change else ()
 
 
-# What rows are found by besides their domain: the values of a kind of rows, and the order in which they are shown if
-# that is not by number.
+# What rows are found by besides their domain: the values of a kind of rows, and the order in which
+# they are shown if that is not by number.
 FACET_VALUES: Mapping[str, tuple[Callable[[Alike], Collection[str]], Sequence[str]]] = {
     "verdict": (lambda kind: (kind.line,), (*BUCKETS, SEVERAL_ADDRESSES)),
     "action": (lambda kind: (str(kind.action),), ACTIONS),
@@ -103,7 +106,7 @@ FILTERS = (*FACETS, "group")  # the groups of a column of the user's, which are 
 
 
 class AuditedRows:
-    """The rows of a run: the user's frame, and the fields from which its result columns are made."""
+    """The rows of a run: the user's frame, and what its result columns are made from."""
 
     def __init__(
         self, frame: pd.DataFrame, column: Hashable, table: pa.Table, note: dict[str, Any]
@@ -119,9 +122,13 @@ class AuditedRows:
 
     @classmethod
     def of_run(cls, frame: Reading, unique: pa.Table, *, is_merged: bool = False) -> AuditedRows:
-        """The rows of a run, from its table of distinct addresses; with `is_merged`, duplicates were looked for."""
+        """The rows of a run, from its table of distinct addresses.
+
+        With `is_merged`, duplicates were looked for.
+        """
         table, data = frame.join(unique), frame.tables[0]
-        # Without it the columns about duplicates may be of an earlier file, which may have had other rows.
+        # Without it the columns about duplicates may be of an earlier file, which may have had
+        # other rows.
         note = {**frame.note, DROPS_DUPLICATES: is_merged}
         return cls(data.frame, data.column, table.unify_dictionaries().combine_chunks(), note)
 
@@ -131,7 +138,10 @@ class AuditedRows:
     def to_frame(
         self, rows: Rows | None = None, columns: Sequence[Column] = COLUMNS
     ) -> pd.DataFrame:
-        """The user's frame with result columns, and with decisions and waves if there are any: all rows, or some."""
+        """The user's frame with result columns: all rows, or some.
+
+        With decisions and waves, if there are any.
+        """
         at: Any = slice(None)
         frame = self.frame
         table = self.table
@@ -164,12 +174,15 @@ class AuditedRows:
 
     @property
     def has_decisions(self) -> bool:
-        """Whether anything is decided, or columns of an earlier file say so, which are then replaced."""
+        """Whether anything is decided, also by columns of an earlier file, which are replaced."""
         labels = (label_of(self.column, None, each.name) for each in DECISION_COLUMNS)
         return bool(self.decision.any()) or any(label in self.frame.columns for label in labels)
 
     def results(self, more: Collection[str] = ()) -> Results:
-        """What decides about the rows and is counted, without decisions, and `more` columns by name."""
+        """What decides about the rows and is counted, and `more` columns by name.
+
+        Without decisions.
+        """
         emails = to_array(Table(self.frame, self.column).values())
         cells = Table(pa.table({"email": emails}), "email")
         besides = [column for column in COLUMNS if column.name in more]
@@ -189,7 +202,10 @@ class AuditedRows:
 
 
 class Listing:
-    """Verified rows with what a policy and a person do with each, in an order and narrowed down by facets and words."""
+    """Verified rows with what a policy and a person do with each.
+
+    They are in an order, and narrowed down by facets and words.
+    """
 
     def __init__(
         self,
@@ -221,7 +237,7 @@ class Listing:
         self.set_waves(waved)
         self.set_decided(decided, accepted)
 
-    # --- what is known about each row --------------------------------------------------------------------------------
+    # --- what is known about each row -------------------------------------------------------------
 
     def find_people(self, keys: pa.StringArray) -> None:
         """The person of each row: the mailbox of its address, or its text; -1 for an empty cell."""
@@ -230,7 +246,10 @@ class Listing:
         self.person: Codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
 
     def find_pairs(self, found: Results) -> None:
-        """The text of each row with a suggestion and what was meant, as the step "Tidy" accepts them; -1 for none."""
+        """The text of each row with a suggestion, and what was meant; -1 for none.
+
+        As the step "Tidy" accepts them.
+        """
         has = found["suggestion"].is_valid()
         self.has_suggestion: Flags = to_bools(has)
         written = cut_long(strip_texts(found.addresses.filter(has).fill_null("")))
@@ -250,10 +269,13 @@ class Listing:
         codes = [code_of.get(pair, -1) for pair in domains]
         self.typo = np.array([*codes, -1], np.int32)[self.pair]  # the last one: no suggestion
 
-    # --- decisions and actions ---------------------------------------------------------------------------------------
+    # --- decisions and actions --------------------------------------------------------------------
 
     def set_decided(self, decided: ByPerson, accepted: frozenset[Pair]) -> None:
-        """Use what a person decided: send or remove by key, and suggestions that are accepted; see `decisions`."""
+        """Use what a person decided: send or remove by key, and accepted suggestions.
+
+        See `decisions`.
+        """
         corrected = np.array(
             [ACCEPTED in (each.change or "").split(";") for each in self.first_kinds], np.bool_
         )
@@ -303,7 +325,10 @@ class Listing:
             self.search(words)
 
     def judge(self, policy: Policy) -> tuple[list[Alike], Counts]:
-        """What a policy decides about each kind of rows, and the figures of page and report; kept for each policy."""
+        """What a policy decides about each kind of rows, and the figures of page and report.
+
+        Kept for each policy.
+        """
         if policy in self.judged:
             return self.judged[policy]
         kinds, counts = apply_policy(self.undecided_kinds, policy), copy(self.whole)
@@ -319,7 +344,10 @@ class Listing:
         return kinds, counts
 
     def decide(self, rows: Rows | None = None, columns: Sequence[Column] = CORE) -> pd.DataFrame:
-        """Rows with result columns and with the action of each; a repeated one names another row."""
+        """Rows with result columns and with the action of each.
+
+        A repeated row names another row.
+        """
         out = decide(self.rows.to_frame(rows, columns), self.column, policy=self.policy)
         at = np.arange(len(self.rows)) if rows is None else rows
         is_repeated = np.array([each.cause == "duplicate" for each in self.kinds], np.bool_)
@@ -333,7 +361,10 @@ class Listing:
         return out
 
     def is_among(self, rows: Rows | Flags) -> Flags:
-        """Of each person, whether one of some rows is about it; the last one is for empty cells, which are nobody's."""
+        """Of each person, whether one of some rows is about it.
+
+        The last one is for empty cells, which are nobody's.
+        """
         found = np.zeros(len(self.people) + 1, np.bool_)
         found[self.person[rows]] = True
         found[-1] = False
@@ -359,7 +390,7 @@ class Listing:
         return frozenset(self.pairs[at] for at in np.unique(found[found >= 0]).tolist())
 
     def accepted_addresses(self, rows: Rows) -> set[str]:
-        """The suggested addresses that are already in the cells of some rows, or are to be checked."""
+        """The suggested addresses that are in the cells of some rows, or are to be checked."""
         corrected = rows[self.rows.is_corrected[rows]]
         return {
             *self.rows.table["clean"].take(pa.array(corrected)).to_pylist(),
@@ -390,10 +421,13 @@ class Listing:
         rows = np.flatnonzero(self.rows.decision == WORDS.index(WAITING))
         return sorted({meant for _, meant in self.pairs_of(rows)})
 
-    # --- figures -----------------------------------------------------------------------------------------------------
+    # --- figures ----------------------------------------------------------------------------------
 
     def count_left(self) -> int:
-        """Rows that are still to be checked, without those that are removed whatever a check finds."""
+        """Rows that are still to be checked.
+
+        Without those that are removed whatever a check finds.
+        """
         return self.counts.number(
             lambda each: (
                 each.bucket == Status.PENDING
@@ -402,7 +436,10 @@ class Listing:
         )
 
     def count_unclear(self) -> int:
-        """Rows without a clear answer, and rows whose check failed; not those with several addresses."""
+        """Rows without a clear answer, and rows whose check failed.
+
+        Not those with several addresses.
+        """
         return self.counts.number(
             lambda each: each.bucket in UNCLEAR and each.why != SEVERAL_ADDRESSES
         )
@@ -423,7 +460,7 @@ class Listing:
         return int(np.count_nonzero(is_valid[self.first_kind] & rows))
 
     def seconds_to_wait(self) -> float:
-        """The seconds after which asking again about them makes sense; 0 if none of the answers is temporary."""
+        """The seconds after which asking again makes sense; 0 if no answer is temporary."""
         reasons = self.counts.by(lambda each: each.reason)
         failed = self.counts.buckets[Status.ERROR] > 0
         return max(
@@ -433,7 +470,7 @@ class Listing:
             ]
         )
 
-    # --- facets, words, order ----------------------------------------------------------------------------------------
+    # --- facets, words, order ---------------------------------------------------------------------
 
     def can_choose(self, facet: str, value: str) -> bool:
         """Whether a value is one of a facet, or was when it was chosen."""
@@ -449,7 +486,10 @@ class Listing:
         return any(value in values_of(kind) for kind in self.kinds)
 
     def toggle(self, facet: str, value: str) -> None:
-        """Choose a value of a facet, or no longer; rows must match one of the values chosen in each facet."""
+        """Choose a value of a facet, or no longer.
+
+        Rows must match one of the values chosen in each facet.
+        """
         if facet == "group":  # of one column at a time
             column = column_of_group(value)
             same = {each for each in self.chosen[facet] if column_of_group(each) == column}
@@ -544,8 +584,8 @@ class Listing:
     def count(self, facet: str) -> dict[str, int]:
         """Rows by value of a facet, of those that match everything else.
 
-        The values are those of all rows, so that they stay where they are while others are chosen; of domains the most
-        frequent ones that match.
+        The values are those of all rows, so that they stay where they are while others are chosen;
+        of domains the most frequent ones that match.
         """
         if facet not in self.facet_counts:
             mask = self.mask(without=facet)
@@ -575,7 +615,10 @@ class Listing:
         return {value: found[value] for value in order or dict(most_common(whole)) if whole[value]}
 
     def sort(self, key: str) -> None:
-        """Sort by a column; the same column again reverses the order, and a third time restores that of the frame."""
+        """Sort by a column.
+
+        The same column again reverses the order, and a third time restores that of the frame.
+        """
         by, is_reversed = self.sorted_by
         if key == by and is_reversed:
             self.forget_order()
@@ -619,7 +662,7 @@ class Listing:
             return np.flatnonzero(mask)
         return self.order[mask[self.order]]
 
-    # --- what is shown -----------------------------------------------------------------------------------------------
+    # --- what is shown ----------------------------------------------------------------------------
 
     @cached_property
     def address_at(self) -> int:
@@ -649,7 +692,7 @@ class Listing:
         return len(self.own_columns) - len(self.shown_columns)
 
     def heads(self) -> list[dict[str, str]]:
-        """The columns of the table: the address and the result first, then some of the user's own."""
+        """The columns of the table: address and result first, then some of the user's own."""
         names = self.rows.frame.columns
         labels = {f"column {self.address_at}": printable_label(names[self.address_at])}
         labels |= {"verdict": "Verdict", "reason": "Why", "action": "What to do"}
@@ -662,7 +705,10 @@ class Listing:
         return [{"key": key, "label": label} for key, label in labels.items()]
 
     def page(self, rows: Rows) -> list[dict[str, Any]]:
-        """Some rows as texts of bounded length: what is known and decided, and cells by the keys of `heads`."""
+        """Some rows as texts of bounded length.
+
+        They say what is known and decided, and have cells by the keys of `heads`.
+        """
         out = self.decide(rows, COLUMNS)
         results = {}
         for name in ("clean", "suggestion", "action_why", "error_message"):
@@ -748,7 +794,8 @@ def join_causes(why: str | None, said: str | None) -> str:
 
     >>> join_causes("risky: shared mailbox such as info@", "shared mailbox such as info@")
     'risky: shared mailbox such as info@'
-    >>> join_causes("invalid: the domain does not exist or accepts no mail", "the domain does not exist")
+    >>> why = "invalid: the domain does not exist or accepts no mail"
+    >>> join_causes(why, "the domain does not exist")
     'invalid: the domain does not exist'
     """
     if why and said and why.endswith(f": {REASON_MEANING[Reason.NO_MX_RECORD]}"):

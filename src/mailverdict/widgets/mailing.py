@@ -1,7 +1,7 @@
 """What a list means for a mailing, and where its invalid addresses come from.
 
-A sample first, who runs the mailboxes, what bounces say, what to mail next: each gives a table for the page, which is a
-sentence, heads, and rows of texts.
+A sample first, who runs the mailboxes, what bounces say, what to mail next: each gives a table for
+the page, which is a sentence, heads, and rows of texts.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def noting(notes: list[str]) -> Iterator[None]:
     notes += [readable(str(each.message), 300) for each in caught]
 
 
-# --- a sample first --------------------------------------------------------------------------------------------------
+# --- a sample first -------------------------------------------------------------------------------
 
 
 def is_worth_a_sample(plan: Plan, options: Options) -> bool:
@@ -108,9 +108,12 @@ def is_worth_a_sample(plan: Plan, options: Options) -> bool:
 
 
 def check_sample(prepared: Prepared, options: Options) -> dict[str, Any]:
-    """What to expect of the whole list, from the answers to a sample; they are in the journal, and not paid again.
+    """What to expect of the whole list, from the answers to a sample.
 
-    Domains are looked up first where this computer checks; a person who chose a service did not ask for it.
+    They are in the journal, and not paid again.
+
+    Domains are looked up first where this computer checks; a person who chose a service did not ask
+    for it.
     """
     texts, notes = prepared.read["text"], list[str]()
     if "wanted" in prepared.read.schema.names:
@@ -143,11 +146,14 @@ def check_sample(prepared: Prepared, options: Options) -> dict[str, Any]:
     return {**table_of(text, SAMPLE_HEADS, rows, notes), "valid": valid}
 
 
-# --- operators -------------------------------------------------------------------------------------------------------
+# --- operators ------------------------------------------------------------------------------------
 
 
 def count_operators(listing: Listing) -> dict[str, Any] | None:
-    """Who runs the mailboxes, and how many of their addresses got a clear answer; None where nothing is known."""
+    """Who runs the mailboxes, and how many of their addresses got a clear answer.
+
+    None where nothing is known.
+    """
     counts = OperatorCounts()
     counts.add(listing.rows.results(("operator",)))
     found = counts.table(MAX_OPERATORS)
@@ -173,7 +179,7 @@ def count_operators(listing: Listing) -> dict[str, Any] | None:
     return table_of(text, OPERATOR_HEADS, rows, ())
 
 
-# --- bounces ---------------------------------------------------------------------------------------------------------
+# --- bounces --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +195,8 @@ class Bounced:
 def read_outcomes(path: Path, name: str, listing: Listing, earlier: Bounced | None) -> Bounced:
     """Compare the verdicts with what became of the mails, by an export and those before.
 
-    Mailed are the rows that have a wave; where none has, the rows to send, and all that have a report.
+    Mailed are the rows that have a wave; where none has, the rows to send, and all that have a
+    report.
     """
     shown, column, notes = readable(name), listing.column, list[str]()
     with noting(notes):
@@ -241,7 +248,7 @@ def read_outcomes(path: Path, name: str, listing: Listing, earlier: Bounced | No
     return Bounced(table_of(text, BOUNCE_HEADS, lines, notes), gone, bounces)
 
 
-# --- waves -----------------------------------------------------------------------------------------------------------
+# --- waves ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -262,7 +269,10 @@ NO_WAVE = PlannedWave(0, np.array([], np.int64), "")
 def plan_wave(
     listing: Listing, bounced: Bounced | None, *, pilot: bool = False, resume: bool = False
 ) -> PlannedWave:
-    """The rows of the next wave, and what to expect of it; `bounced` has the reports of those before."""
+    """The rows of the next wave, and what to expect of it.
+
+    `bounced` has the reports of those before.
+    """
     frame = listing.rows.to_frame(columns=READ)
     column = listing.column
     last = int(listing.rows.wave.max(initial=0))
@@ -287,7 +297,8 @@ def plan_wave(
             way = "Give its bounces first"
         numbers = ", ".join(map(str, plan.not_learnt))
         notes.append(
-            f"No report is about wave {numbers}, so that nothing is learnt from it. {way}; if it was not mailed, undo it"
+            f"No report is about wave {numbers}, so that nothing is learnt from it. {way};"
+            " if it was not mailed, undo it"
         )
     notes += plan.warnings
     is_next = plan.frame[label_of(column, None, "wave")] == plan.wave
@@ -317,7 +328,10 @@ LONGEST = 200
 
 
 def count_origins(listing: Listing, *, is_decided: bool = False) -> ListCounts:
-    """The people of a result by its other columns; with `is_decided` as policy and decisions have it."""
+    """The people of a result by its other columns.
+
+    With `is_decided` as policy and decisions have it.
+    """
     rows, column = listing.rows, listing.column
     own = [listing.address_at, *listing.own_columns]
     table = Table(rows.frame.iloc[:, own], column)
@@ -341,7 +355,10 @@ class Origins:
         self.shown = [finding for finding in self.findings if finding.groups is not None]
 
     def to_json(self, listing: Listing, chosen: int | None) -> dict[str, Any] | None:
-        """What the page shows; `chosen` is the position of a column. None where there is nothing to look at."""
+        """What the page shows; None where there is nothing to look at.
+
+        `chosen` is the position of a column.
+        """
         if not self.shown:
             return None
         by_place = {self.place_of[finding.name]: finding for finding in self.shown}

@@ -1,7 +1,9 @@
-"""What is shown of a result: the rows that match, some of them in the table, files, and what changed since another one.
+"""What is shown of a result.
 
-Earlier results are the runs that a journal remembers, and files that were saved before. All that a person only looks at
-is here; what a person decides, and what is checked, is in `state`.
+The rows that match, some of them in the table, files, and what changed since another result.
+
+Earlier results are the runs that a journal remembers, and files that were saved before. All that a
+person only looks at is here; what a person decides, and what is checked, is in `state`.
 """
 
 from __future__ import annotations
@@ -63,9 +65,10 @@ def list_runs(journal: Path) -> list[RecordedRun]:
 
 def describe_run(run: RecordedRun) -> dict[str, str]:
     """A run for the page."""
+    depth = ValidationType(parse_key(run.key)[0])
     return {
         "when": date_text(datetime.fromtimestamp(run.last, UTC)),
-        "what": f"{count_of(run.settled, 'entry')}, {CHECKS[ValidationType(parse_key(run.key)[0])]}",
+        "what": f"{count_of(run.settled, 'entry')}, {CHECKS[depth]}",
         "where": place_of_run(run),
     }
 
@@ -184,7 +187,7 @@ def verdict_label(word: Any) -> str:
 
 
 def verified_column(frame: pd.DataFrame, column: Hashable) -> Any:
-    """The column that was verified in a table: the same as now, or the only one; None if there is none."""
+    """The column that was verified in a table: the same as now, the only one, or None."""
     for prefix in (f"{column}_", None):
         with suppress(ColumnError):
             return find_verified(frame, prefix)[0] if isinstance(column, str) else None
@@ -225,7 +228,7 @@ class Result:
             self.look_as(looks)
         self.find()
 
-    # --- the rows that match ------------------------------------------------------------------------------------------
+    # --- the rows that match ----------------------------------------------------------------------
 
     def find(self, first: int = 0) -> str:
         """Find the rows that match, and show those from a position on."""
@@ -301,7 +304,10 @@ class Result:
         }
 
     def address(self) -> str:
-        """The same as the query of an address, so that a page can be opened as it was; empty for all rows."""
+        """The same as the query of an address, so that a page can be opened as it was.
+
+        Empty for all rows.
+        """
         looks = self.looks()
         fields = [(facet, value) for facet, value in looks["facets"]]
         if looks["words"]:
@@ -348,10 +354,13 @@ class Result:
             for _ in range(1 + bool(is_reversed)):
                 self.listing.sort(key)
 
-    # --- files --------------------------------------------------------------------------------------------------------
+    # --- files ------------------------------------------------------------------------------------
 
     def rows_of(self, which: str, kind: str) -> Rows:
-        """The rows of a file: `which` is an action, ``everything``, ``shown``, or one of `REPORTS`."""
+        """The rows of a file.
+
+        `which` is an action, ``everything``, ``shown``, or one of `REPORTS`.
+        """
         if which not in (*ACTIONS, "everything", "shown", *REPORTS) or kind not in (*KINDS, "html"):
             raise SettingsError(f"{which!r} as {kind!r} is not a file that can be made")
         if which in ACTIONS:
@@ -361,7 +370,8 @@ class Result:
     def save(self, which: str, rows: Rows, path: Path, service: str, kept: str = "") -> list[str]:
         """Write a file; gives what a person must know about it.
 
-        `service` is the address of the one that checked, and `kept` says how long clear answers are kept.
+        `service` is the address of the one that checked, and `kept` says how long clear answers are
+        kept.
         """
         if which not in REPORTS:
             return save_table(
@@ -375,7 +385,10 @@ class Result:
         return save_report(self.listing, path, self.info.name, earlier, again, audience, kept)
 
     def command_again(self, service: str) -> str:
-        """The command that verifies the file of the result again; empty where the list was not a file."""
+        """The command that verifies the file of the result again.
+
+        Empty where the list was not a file.
+        """
         name = self.info.name
         if not name.lower().endswith(tuple(FILE_KINDS)):
             return ""
@@ -386,7 +399,7 @@ class Result:
         options += ["--output", f"{Path(name).stem}-verified.csv"]
         return verify_command(name, options)
 
-    # --- an earlier audit ---------------------------------------------------------------------------------------------
+    # --- an earlier audit -------------------------------------------------------------------------
 
     def compare(self, path: Path, name: str) -> str:
         """Compare with an earlier audit, from a file; the report then compares, too."""

@@ -1,4 +1,7 @@
-"""A run as a live widget: how far it is, its rate and quota, Pause, Resume and Cancel, and how it ended."""
+"""A run as a live widget: progress, rate, quota, buttons, and how it ended.
+
+The buttons are Pause, Resume and Cancel.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,8 @@ from ..runs.run import Run, is_short_of_quota, quota_text
 from ..theme import LABELS, NOTEBOOK, NOTEBOOK_CSS, scoped, stylesheet
 from .wording import duration_words, marks, sentence
 
-INTERVAL = 0.5  # seconds between two messages, also without progress: they show the browser that the kernel lives
+# Seconds between two messages, also without progress: they show the browser that the kernel lives.
+INTERVAL = 0.5
 STATES = {
     "running": "Checking",
     "paused": "Paused",
@@ -117,7 +121,8 @@ class RunWidget(anywidget.AnyWidget):
         if PAUSE in buttons and self.run._loses_answers():
             buttons = tuple(each for each in buttons if each != PAUSE)
             notes.append(
-                "without a journal there is no pause: what the service was asked would be paid again"
+                "without a journal there is no pause:"
+                " what the service was asked would be paid again"
             )
         return {
             "state": state,
@@ -141,8 +146,8 @@ class RunWidget(anywidget.AnyWidget):
     def rows_by_verdict(self) -> dict[str, int] | None:
         """The rows of the result by verdict, as `summary` and `plot` count them.
 
-        A run counts distinct addresses, of which a column may have several rows. None without verdicts, and for several
-        columns.
+        A run counts distinct addresses, of which a column may have several rows. None without
+        verdicts, and for several columns.
         """
         reading: Any = self.run._build
         if not isinstance(reading, Reading) or len(reading.tables) > 1:
@@ -178,7 +183,7 @@ class RunWidget(anywidget.AnyWidget):
         if act == "resume":
             try:
                 self.run.resume()
-            except Exception as exc:  # noqa: BLE001 - shown on the widget; what a handler raises is shown nowhere
+            except Exception as exc:  # noqa: BLE001 - shown on the widget
                 self.shown = {**self.shown, "notes": [sentence(str(exc))]}
                 return
             self.rate = Rate()

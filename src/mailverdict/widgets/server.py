@@ -1,17 +1,20 @@
 """The page of `mailverdict audit`: one audit of one person, served on 127.0.0.1 behind a token.
 
-The page itself and its scripts are open; everything about the audit needs the token, which other users of the machine
-do not have. It comes in a header and not in a cookie, since a browser sends the cookies of 127.0.0.1 to every port. A
-download is a link, which has no header, so that its address has a ticket for one use.
+The page itself and its scripts are open; everything about the audit needs the token, which other
+users of the machine do not have. It comes in a header and not in a cookie, since a browser sends
+the cookies of 127.0.0.1 to every port. A download is a link, which has no header, so that its
+address has a ticket for one use.
 
-Each start has a new token. A page that was open before goes on by itself, although anybody may have its port by then:
-it sends no token, but a nonce, and the server answers with a proof that it knows the token of the page:
+Each start has a new token. A page that was open before goes on by itself, although anybody may have
+its port by then: it sends no token, but a nonce, and the server answers with a proof that it knows
+the token of the page:
 
     page    POST /proof  nonce
-    server  salt, HMAC(token of the page, "proof PORT nonce salt"), present token XOR HMAC(token of the page, "token ...")
+    server  salt, HMAC(token of the page, "proof PORT nonce salt"),
+            present token XOR HMAC(token of the page, "token ...")
 
-Whoever does not know the token of the page learns nothing from the answer. Since the port is part of it, nobody can ask
-the server on another port and pass its answer on.
+Whoever does not know the token of the page learns nothing from the answer. Since the port is part
+of it, nobody can ask the server on another port and pass its answer on.
 """
 
 from __future__ import annotations
@@ -72,8 +75,8 @@ MAX_OFFERS = 8
 BOUNDS = Bounds(send_timeout=60.0)  # a person may pause a download
 HEADERS = {
     "content-security-policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     ),
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
@@ -170,7 +173,7 @@ class PageServer:
         elif now - self.last_seen >= AWAY:
             self.state.check.pause_unseen()
 
-    # --- who may ask --------------------------------------------------------------------------------------------------
+    # --- who may ask ------------------------------------------------------------------------------
 
     def refusal(self, request: Request) -> Response | None:
         """Why a request is refused, if it is: another site's, or without the token."""
@@ -194,7 +197,10 @@ class PageServer:
         )
 
     async def prove(self, request: Request) -> Response:
-        """Prove to a page that this server knows its token, and give it the present one, which nobody else can read."""
+        """Prove to a page that this server knows its token, and give it the present one.
+
+        Nobody else can read it.
+        """
         nonce = b""
         async for part in request.stream():
             nonce += part
@@ -212,7 +218,7 @@ class PageServer:
             answers.append({"salt": salt, "proof": proof, "masked": masked.hex()})
         return Response(json.dumps({"answers": answers}), media_type="application/json")
 
-    # --- the page -----------------------------------------------------------------------------------------------------
+    # --- the page ---------------------------------------------------------------------------------
 
     async def page(self, request: Request) -> Response:
         return HTMLResponse(PAGE)
@@ -225,7 +231,7 @@ class PageServer:
             return PlainTextResponse("there is no such file", 404)
         return Response(found, media_type=TYPES[Path(name).suffix])
 
-    # --- the stream ---------------------------------------------------------------------------------------------------
+    # --- the stream -------------------------------------------------------------------------------
 
     def tab(self, name: Any) -> Tab | None:
         """The tab with an id; None where that is none."""
@@ -236,7 +242,10 @@ class PageServer:
         return self.tabs.setdefault(name, Tab())
 
     async def events(self, request: Request) -> Response:
-        """All sections, then those that change, and what the tab is to be told; at least one line each second."""
+        """All sections, then those that change, and what the tab is to be told.
+
+        At least one line each second.
+        """
         tab = self.tab(request.query_params.get("tab"))
         if tab is None:
             return PlainTextResponse("tab: give an id of 8 to 40 letters, digits and hyphens", 400)
@@ -278,7 +287,10 @@ class PageServer:
             return {**self.sections}
 
     def take_what_can_be_shown(self, names: Collection[str]) -> dict[str, Any]:
-        """The sections of one moment; if one fails, each by itself, so that it costs itself only."""
+        """The sections of one moment.
+
+        If one fails, it costs itself only: they are made one by one then.
+        """
         try:
             return take_snapshots(self.state, names)
         except Exception:
@@ -305,7 +317,7 @@ class PageServer:
         tab.notes.append(note)
         tab.wake.set()
 
-    # --- actions ------------------------------------------------------------------------------------------------------
+    # --- actions ----------------------------------------------------------------------------------
 
     async def act(self, request: Request) -> Response:
         """Do what the page asks for; why it is refused is said in the section."""
@@ -331,7 +343,7 @@ class PageServer:
             self.tell(tab, {"answered": answer})
         return Response(status_code=204)
 
-    # --- files --------------------------------------------------------------------------------------------------------
+    # --- files ------------------------------------------------------------------------------------
 
     async def upload(self, request: Request) -> Response:
         """Receive a file for a purpose."""

@@ -1,8 +1,10 @@
-"""Audits that are kept: choices as JSON, the list and the result as Arrow, in the user's data folder.
+"""Audits that are kept, in the user's data folder.
 
-Each audit has a folder, named by the content of its list: the same list opens it again. All that is in it is for its
-user alone. An audit that nobody has opened for 30 days is removed. `keep` writes what a restart of the program or the
-machine would lose, and `open_session` brings it back.
+Choices are JSON, the list and the result Arrow files.
+
+Each audit has a folder, named by the content of its list: the same list opens it again. All that is
+in it is for its user alone. An audit that nobody has opened for 30 days is removed. `keep` writes
+what a restart of the program or the machine would lose, and `open_session` brings it back.
 """
 
 from __future__ import annotations
@@ -180,7 +182,10 @@ class Sessions:
         shutil.rmtree(session.folder, ignore_errors=True)
 
     def open_door(self, port: int, open_port: Callable[[int], socket]) -> Door:
-        """A port and a new token for the page: the port of the last time if it is free, so that open pages go on."""
+        """A port and a new token for the page.
+
+        The port is that of the last time if it is free, so that open pages go on.
+        """
         last_port = 0
         former: list[str] = []
         with suppress(*UNREADABLE):
@@ -234,7 +239,10 @@ class AuditSession:
         return kept
 
     def check_owner(self) -> None:
-        """Raise an error if another process has the audit open: each would replace what the other keeps."""
+        """Raise an error if another process has the audit open.
+
+        Each would replace what the other keeps.
+        """
         lock = self.folder / LOCK
         if is_locked(lock) and not is_ours(lock):
             raise SettingsError(OPEN_ELSEWHERE)
@@ -245,7 +253,10 @@ class AuditSession:
             raise SettingsError(OPEN_ELSEWHERE)
 
     def claim(self) -> None:
-        """Open the audit for this process alone; of two that are started together, one gets the error."""
+        """Open the audit for this process alone.
+
+        Of two that are started together, one gets the error.
+        """
         self.check_owner()
         self.make()
         lock = self.folder / LOCK
@@ -278,7 +289,10 @@ class AuditSession:
         self.unlock()
 
     def write_list(self, source: Source) -> None:
-        """Keep the list. Columns are named by their position: names may occur twice, or may not be texts."""
+        """Keep the list.
+
+        Columns are named by their position: names may occur twice, or may not be texts.
+        """
         frame = source.frame
         arrays = [to_arrow(frame.iloc[:, at]) for at in range(frame.shape[1])]
         names = [str(at) for at in range(len(arrays))]
@@ -303,7 +317,10 @@ class AuditSession:
         write_table(self.folder / RESULT, rows.table)
 
     def read_result(self, prepared: Prepared, note: dict[str, Any]) -> AuditedRows | None:
-        """The result of a check of the prepared list; None if it is not of this list, as after an update."""
+        """The result of a check of the prepared list.
+
+        None if it is not of this list, as after an update.
+        """
         table = read_table(self.folder / RESULT).unify_dictionaries().combine_chunks()
         if len(table) != len(prepared.frame):
             return None
@@ -344,7 +361,10 @@ def is_running(mark: Any) -> bool:
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """A private folder for the files of an audit on their way; those of processes that were killed are removed."""
+    """A private folder for the files of an audit on their way.
+
+    Those of processes that were killed are removed.
+    """
     parent = Path(tempfile.gettempdir()).resolve()
     for mark in parent.glob(f"{TEMPORARY}*/{OWNER}"):
         with suppress(OSError, ValueError):
@@ -359,7 +379,10 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def is_own_folder(folder: Path) -> bool:
-    """Whether a folder in the directory for temporary files is this user's; on Windows that directory is."""
+    """Whether a folder among the temporary files is this user's.
+
+    On Windows that directory is.
+    """
     if folder.is_symlink():
         return False
     return sys.platform == "win32" or folder.stat().st_uid == os.getuid()

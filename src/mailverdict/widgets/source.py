@@ -87,7 +87,10 @@ class Source:
         return {self.position(found.name): found for found in find_refusals(columns)}
 
     def stem(self) -> str:
-        """The name for a file made from this table, without suffix; only characters that all file systems allow."""
+        """The name for a file made from this table, without suffix.
+
+        It has only characters that all file systems allow.
+        """
         stem = PurePosixPath(self.name).stem if self.name not in (FROM_MEMORY, FROM_PASTE) else ""
         kept = "".join(c if c.isalnum() or c in "-_. " else "_" for c in stem)
         return kept.strip(" ._")[:LONGEST_LABEL] or "emails"
@@ -150,10 +153,14 @@ def read_file(
 
 
 def read_pasted(text: str, *, has_header: bool | None = None) -> Source:
-    """Cells copied from a spreadsheet as a table, or addresses by line; on a single line, by comma or semicolon."""
+    """Cells copied from a spreadsheet as a table, or addresses by line.
+
+    On a single line they are separated by comma or semicolon.
+    """
     if len(text) > LONGEST_PASTE:
         raise InputError(
-            f"more than {LONGEST_PASTE:,} characters were pasted; save them as a file and drop it here"
+            f"more than {LONGEST_PASTE:,} characters were pasted;"
+            " save them as a file and drop it here"
         )
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
@@ -188,7 +195,10 @@ def read_whole(name: str, table: TableFile) -> Source:
 
 
 def in_one_piece(table: pa.Table) -> pa.Table:
-    """The table with each column in one piece: to take a few rows, Arrow would join all pieces each time."""
+    """The table with each column in one piece.
+
+    To take a few rows, Arrow would join all pieces each time.
+    """
     for at, field in enumerate(table.schema):
         table = table.set_column(at, field, table.column(at).combine_chunks())
     return table

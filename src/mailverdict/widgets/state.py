@@ -1,8 +1,9 @@
 """The state of an audit and the actions on it, without a browser: list, tidy, check, decide.
 
-An action changes what a person decided, how the result is looked at (`result`), or starts work. One thread does the
-work: what was asked for, each step whose inputs are others than the last time, and following the run. After each change
-the listener is called, which asks `view` for what a page shows.
+An action changes what a person decided, how the result is looked at (`result`), or starts work. One
+thread does the work: what was asked for, each step whose inputs are others than the last time, and
+following the run. After each change the listener is called, which asks `view` for what a page
+shows.
 """
 
 from __future__ import annotations
@@ -62,7 +63,10 @@ from .wording import (
 
 SECTIONS = ("list", "tidy", "check", "decide", "page")
 NOTHING_LOADED = "load a table and choose its column first"
-OF_EARLIER = "Words beside an address, other columns and the suppression list are in your file, and not in a run."
+OF_EARLIER = (
+    "Words beside an address, other columns and the suppression list are in your file,"
+    " and not in a run."
+)
 # Where no column was chosen or found: whether several may be meant.
 WHICH_COLUMN = {
     True: "Two columns may hold the addresses of these people: which one is meant?",
@@ -115,7 +119,10 @@ class AuditState:
         self.forget()
 
     def forget(self) -> None:
-        """Forget the list, and what was found in it; how deep to check, the policy and the suppression list stay."""
+        """Forget the list, and what was found in it.
+
+        How deep to check, the policy and the suppression list stay.
+        """
         self.release_session()
         self.source: Source | None = None
         self.guess = ""
@@ -135,7 +142,7 @@ class AuditState:
         self.result: Result | None = None
         self.work.messages["decide"] = NO_MESSAGE
 
-    # --- from the page ------------------------------------------------------------------------------------------------
+    # --- from the page ----------------------------------------------------------------------------
 
     def act(self, action: str, /, tab: str = "", **arguments: Any) -> None:
         """Do what a page asks for; an error is shown in the section that the action belongs to."""
@@ -183,7 +190,7 @@ class AuditState:
         weakref.finalize(self, shutil.rmtree, made, ignore_errors=True)
         return made
 
-    # --- the steps ----------------------------------------------------------------------------------------------------
+    # --- the steps --------------------------------------------------------------------------------
 
     def tidy_inputs(self) -> tuple[Any, ...] | None:
         """What the list as it is verified is made from."""
@@ -215,7 +222,10 @@ class AuditState:
         }
 
     def next_task(self) -> Task | None:
-        """What is to be done besides what was asked for: a step with other inputs, or following the run."""
+        """What is to be done besides what was asked for.
+
+        It is a step with other inputs, or following the run.
+        """
         for name, step in self.steps.items():
             inputs = step.due()
             if inputs is not None:
@@ -223,7 +233,10 @@ class AuditState:
         return self.follow_check if self.check.is_running else None
 
     def make(self, name: str, inputs: tuple[Any, ...]) -> None:
-        """Make a step; an error becomes a message, and it is not tried again with the same inputs."""
+        """Make a step.
+
+        An error becomes a message, and it is not tried again with the same inputs.
+        """
         if name in BUSY:
             self.work.busy[name] = BUSY[name]
             self.work.changed()
@@ -245,7 +258,10 @@ class AuditState:
 
     @property
     def prepared(self) -> Prepared | None:
-        """The list as it is verified, with the choices as they are or were a moment ago; None for another column."""
+        """The list as it is verified; None for another column.
+
+        With the choices as they are or were a moment ago.
+        """
         inputs, value = self.steps["tidy"].made
         if inputs is None:
             return None
@@ -297,7 +313,7 @@ class AuditState:
         planned = self.planned
         return None if planned is None else planned.plan
 
-    # --- choices ------------------------------------------------------------------------------------------------------
+    # --- choices ----------------------------------------------------------------------------------
 
     @property
     def policy(self) -> Policy:
@@ -371,7 +387,7 @@ class AuditState:
         if is_decided or has_policy:
             result.find(result.window[0])
 
-    # --- 1 list -------------------------------------------------------------------------------------------------------
+    # --- 1 list -----------------------------------------------------------------------------------
 
     def load(self, data: Any, column: Hashable | None = None) -> None:
         """Load a frame, or a file by its path."""
@@ -412,7 +428,7 @@ class AuditState:
         self.load_given(Given(text=text), None, "Reading the pasted list…")
 
     def read_again(self, encoding: str, has_header: str, sheet: str) -> None:
-        """Read the same file with another encoding, with or without a header line, or another sheet of it."""
+        """Read the same file with another encoding, header line or sheet."""
         self.require_idle()
         if self.given is None:
             return
@@ -505,7 +521,8 @@ class AuditState:
             if not self.runs:
                 self.work.say(
                     "list",
-                    "No earlier runs are recorded. Checks of mailboxes, and checks by a service, are.",
+                    "No earlier runs are recorded. Checks of mailboxes, and checks by a service,"
+                    " are.",
                 )
 
         self.work.add("list", work, "Looking for earlier runs…")
@@ -536,7 +553,7 @@ class AuditState:
 
         self.work.add("list", work, "Opening the run…")
 
-    # --- audits that are kept -----------------------------------------------------------------------------------------
+    # --- audits that are kept ---------------------------------------------------------------------
 
     def open_kept(self, id: str) -> None:  # noqa: A002 - as the page calls it
         self.require_idle()
@@ -572,7 +589,7 @@ class AuditState:
         if self.sessions is not None:
             self.kept = self.sessions.all()
 
-    # --- 2 tidy -------------------------------------------------------------------------------------------------------
+    # --- 2 tidy -----------------------------------------------------------------------------------
 
     def set_repair(self, name: str, is_on: bool) -> None:  # noqa: FBT001 - a switch of the page
         """Turn a repair on or off; also `split`, `merge` and `suppress`.
@@ -603,7 +620,10 @@ class AuditState:
             )
 
     def accept_typo(self, number: int) -> None:
-        """Accept the likely typos of a group on the page, or no longer, if all of them are accepted."""
+        """Accept the likely typos of a group on the page.
+
+        Or no longer, if all of them are accepted.
+        """
         self.require_idle()
         if self.prepared is None:
             raise SettingsError(NOTHING_LOADED)
@@ -655,7 +675,7 @@ class AuditState:
     def drop_suppression(self) -> None:
         self.choose("no suppression list", suppression="")
 
-    # --- 3 check ------------------------------------------------------------------------------------------------------
+    # --- 3 check ----------------------------------------------------------------------------------
 
     def set_depth(self, depth: str) -> None:
         self.require_idle()
@@ -689,7 +709,10 @@ class AuditState:
         return self.plan is not None and is_short(self.plan)
 
     def is_result_current(self) -> bool:
-        """Whether the result is that of the choices as they are now; it names suggestions that are to be checked."""
+        """Whether the result is that of the choices as they are now.
+
+        It names suggestions that are to be checked.
+        """
         return self.result is not None and self.result.info.accepted_by(
             self.choices, self.check.label()
         )
@@ -744,7 +767,10 @@ class AuditState:
         self.check.pause()
 
     def ask_again(self) -> None:
-        """Check the rows of the result without a clear answer again; the journal answers for the others."""
+        """Check the rows of the result without a clear answer again.
+
+        The journal answers for the others.
+        """
         self.require_idle()
         if not self.require_result().listing.count_unclear() or not self.can_resume():
             raise SettingsError("there is nothing to ask again; verify the list again")
@@ -799,10 +825,13 @@ class AuditState:
                     self.start_check(limit=0)  # collects the answers to what was sent
         self.work.changed()
 
-    # --- 4 decide -----------------------------------------------------------------------------------------------------
+    # --- 4 decide ---------------------------------------------------------------------------------
 
     def show_result(self, listing: Listing) -> None:
-        """Show the result of the check, as the one before it was looked at if that is of the same column."""
+        """Show the result of the check.
+
+        As the one before it was looked at, if that is of the same column.
+        """
         before = self.result
         info = self.check.info
         run = self.check.run
@@ -836,7 +865,10 @@ class AuditState:
         self.choose(f"policy {policy_name(name)}", policy=name)
 
     def decide(self, rows: Sequence[int] | Rows, what: str, about: str = "") -> None:
-        """Decide about the people of some rows, by their positions; `about` is what they are called."""
+        """Decide about the people of some rows, by their positions.
+
+        `about` is what they are called.
+        """
         chosen = self.choices
         listing = self.require_result().listing
         decided, accepted = decide(listing, rows, what, chosen.decided, chosen.accepted)
@@ -867,7 +899,7 @@ class AuditState:
         self.work.add("decide", work, f"Writing {name}…")
 
     def download_for(self, service: str, which: str) -> None:
-        """Write the send list for the importer of a service, or (``drop``) who is to be taken off there."""
+        """Write the send list for a service's importer, or whom to take off there (``drop``)."""
         result, by = self.require_result(), self.asked_by
         importer = find_importer(service)
         if which not in ("send", "drop"):
@@ -892,7 +924,10 @@ class AuditState:
     def write(
         self, name: str, save: Callable[[Path], list[str]], by: str, kind: str = "warned"
     ) -> None:
-        """Write a file for the page that asked for it; what to know about it is a message of a kind."""
+        """Write a file for the page that asked for it.
+
+        What to know about it is a message of a kind.
+        """
         path = Path(tempfile.mkdtemp(dir=self.folder), name)
         remarks = save(path)
         self.work.say("decide", " ".join(remarks), kind if remarks else "plain")
@@ -949,7 +984,10 @@ class AuditState:
         self.make_wave(kind, resume=True)
 
     def make_wave(self, kind: str, *, pilot: bool = False, resume: bool = False) -> None:
-        """Choose the rows to mail now, note that their people are mailed, and write them to a file."""
+        """Choose the rows to mail now, and write them to a file.
+
+        It is noted that their people are mailed.
+        """
         self.require_idle()
         result, by, before = self.require_result(), self.asked_by, self.choices.waved
         result.rows_of("send", kind)

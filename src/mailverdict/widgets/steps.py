@@ -1,7 +1,8 @@
 """The steps of an audit as functions: the list as it is verified, and what a check of it costs.
 
-`TidyColumn` holds what was found in each cell, `Choices` what a person wants done about it, and `prepare` applies the
-one to the other. Each step runs again when what it is made from has changed; `AuditState` sees to that.
+`TidyColumn` holds what was found in each cell, `Choices` what a person wants done about it, and
+`prepare` applies the one to the other. Each step runs again when what it is made from has changed;
+`AuditState` sees to that.
 """
 
 from __future__ import annotations
@@ -89,8 +90,8 @@ class Typo:
 class TidyColumn:
     """What was found in the cells of a column.
 
-    With `earlier`, each cell follows from one of an earlier column: `origin` has its row there. Only
-    cells with another text than theirs are repaired, since a repair takes most of the time.
+    With `earlier`, each cell follows from one of an earlier column: `origin` has its row there.
+    Only cells with another text than theirs are repaired, since a repair takes most of the time.
     """
 
     def __init__(
@@ -172,7 +173,10 @@ class TidyColumn:
         )
 
     def find_examples(self, name: str, written: pa.StringArray) -> list[Pair]:
-        """A few different cells that a repair changes, before and after; those that need no other repair first."""
+        """A few different cells that a repair changes, before and after.
+
+        Those that need no other repair come first.
+        """
         sets = [at for at, names in enumerate(self.change_sets) if name in names]
         pairs: dict[Pair, None] = {}
         for at in sorted(sets, key=lambda at: len(self.change_sets[at])):
@@ -213,8 +217,8 @@ class TidyColumn:
     def addresses(self, choices: Choices) -> pa.RecordBatch:
         """The texts to verify as `read_addresses` gives them, with what was changed beside them.
 
-        A cell whose repair is off stays as it is, and what was meant by an accepted suggestion takes the place of a
-        text, wherever it is.
+        A cell whose repair is off stays as it is, and what was meant by an accepted suggestion
+        takes the place of a text, wherever it is.
         """
         found = without_repairs(self.found, choices.off, self.stripped)
         meant = accepted_texts(found["text"], choices)
@@ -268,7 +272,10 @@ def accepted_texts(texts: pa.StringArray, choices: Choices) -> pa.StringArray:
 
 
 def duplicate_examples(first: pa.Int64Array, cells: pd.Series[Any]) -> list[Pair]:
-    """A few cells whose mailbox is in an earlier row, that of the earlier row first; `first` has its position."""
+    """A few cells whose mailbox is in an earlier row, that of the earlier row first.
+
+    `first` has its position.
+    """
     rows = np.flatnonzero(first.is_valid().to_numpy(zero_copy_only=False))[:EXAMPLES].tolist()
     pairs = [(str(cells.iloc[first[row].as_py()]), str(cells.iloc[row])) for row in rows]
     return [
@@ -316,7 +323,8 @@ class Prepared:
     suppressed_by_address: (
         int  # of those, rows whose very address is on it; of the others the domain is
     )
-    skipped: int  # rows that are removed whatever a check finds, and are not checked if that uses a network
+    # Rows that are removed whatever a check finds, and are not checked if that uses a network.
+    skipped: int
     # Columns of the caller that have the names of result columns, and what they are called.
     renamed: dict[Any, str]
 
@@ -344,7 +352,10 @@ class ResultInfo:
     is_complete: bool  # no row is pending
 
     def accepted_by(self, choices: Choices, backend: str) -> bool:
-        """Whether a check with these choices would give this result, but for suggestions accepted since."""
+        """Whether a check with these choices gives this result.
+
+        Suggestions accepted since do not count.
+        """
         now = choices.for_check()
         is_same = replace(now, accepted=frozenset()) == replace(
             self.made_from, accepted=frozenset()
@@ -372,7 +383,10 @@ def prepare(
     suppression: Suppression | None = None,
     earlier: Prepared | None = None,
 ) -> Prepared:
-    """Apply the choices to a list; `earlier` is the same column of the same list with other choices."""
+    """Apply the choices to a list.
+
+    `earlier` is the same column of the same list with other choices.
+    """
     assert choices.column is not None
     column = source.frame.columns[choices.column]
     check_column(column, list(source.frame.columns))
@@ -439,7 +453,10 @@ def prepare(
 
 
 def mailboxes_of(clean: pa.StringArray, earlier: Prepared | None) -> Mailboxes:
-    """The mailbox of each address; those of `earlier`, the same rows, stay where the address does."""
+    """The mailbox of each address.
+
+    Those of `earlier`, the same rows, stay where the address does.
+    """
     if earlier is None:
         return find_mailboxes(clean)
     before = earlier.read["clean"].fill_null("")
@@ -497,7 +514,10 @@ def read_suppression(path: Path, name: str) -> Suppression:
 
 
 def find_new_names(frame: pd.DataFrame, column: Hashable) -> dict[Any, str]:
-    """New names for columns of the caller that have the names of result columns; a prefix cannot be given here."""
+    """New names for columns of the caller that have the names of result columns.
+
+    A prefix cannot be given here.
+    """
     labels = list(frame.columns)
     if frame.columns.nlevels > 1 or set(labels).isdisjoint(
         label_of(column, None, each.name) for each in ADDED_COLUMNS

@@ -1,16 +1,19 @@
-"""Files between a browser and the kernel, over the comm channel of a widget; the other end is in `connection.js`.
+"""Files between a browser and the kernel, over the comm channel of a widget.
 
-One message is on its way at a time, with at most 1 MiB: a WebSocket message over 10 MiB closes Jupyter's connection
-without an error in the page. Each says to which place its bytes belong, so that one that is sent again, because it or
-its answer was lost, does no harm.
+The other end is in `connection.js`.
 
-============================================================ ============================================
-from the browser                                             answer
-============================================================ ============================================
-`{file: "put", id, name, size, purpose, offset}` and a piece `{file: "put", id, received}`
-`{file: "get", id, offset}`                                  `{file: "get", id, offset, size}` and a piece
-`{file: "drop", id}`: cancelled, or the browser has it all
-============================================================ ============================================
+One message is on its way at a time, with at most 1 MiB: a WebSocket message over 10 MiB closes
+Jupyter's connection without an error in the page. Each says to which place its bytes belong, so
+that one that is sent again, because it or its answer was lost, does no harm.
+
+====================================================== ===========================================
+from the browser                                       answer
+====================================================== ===========================================
+`{file: "put", id, name, size, purpose, offset}`,      `{file: "put", id, received}`
+and a piece
+`{file: "get", id, offset}`                            `{file: "get", id, offset, size}`, a piece
+`{file: "drop", id}`: cancelled, or received in full
+====================================================== ===========================================
 
 `{file: "failed", id, why}` ends a file with an error.
 """
@@ -41,7 +44,10 @@ IDENTITY = re.compile(r"[A-Za-z0-9-]{8,40}")
 
 @dataclass
 class Upload:
-    """A file that is being received. One that is complete is kept as long, in case that the last answer was lost."""
+    """A file that is being received.
+
+    One that is complete is kept as long, in case that the last answer was lost.
+    """
 
     name: str
     path: Path
@@ -53,8 +59,8 @@ class Upload:
 class FileTransfer:
     """Receives uploads from a page and serves downloads to it, in pieces.
 
-    The name that a browser gives is only shown to people; the path is made from it without folders and special
-    characters. Failed and cancelled uploads are removed at once.
+    The name that a browser gives is only shown to people; the path is made from it without folders
+    and special characters. Failed and cancelled uploads are removed at once.
 
     Parameters
     ----------
@@ -63,8 +69,8 @@ class FileTransfer:
     get_folder : callable
         Gives the private folder for uploads.
     on_file : callable
-        Called as ``on_file(path, name, purpose)`` for each complete upload, in the thread that received its last
-        message. The purpose is what the browser gave with the upload.
+        Called as ``on_file(path, name, purpose)`` for each complete upload, in the thread that
+        received its last message. The purpose is what the browser gave with the upload.
     """
 
     def __init__(
@@ -122,7 +128,10 @@ class FileTransfer:
     def put(
         self, identity: str, content: Mapping[str, Any], buffers: Sequence[Any]
     ) -> Upload | None:
-        """Append a piece to an upload, and answer how much has arrived; gives the upload when it becomes complete."""
+        """Append a piece to an upload, and answer how much has arrived.
+
+        Gives the upload when it becomes complete.
+        """
         offset = whole_number(content.get("offset"), "the offset of a piece")
         if len(buffers) != 1:
             raise InputError(f"a piece has one buffer; this one came with {len(buffers)}")
@@ -179,7 +188,10 @@ class FileTransfer:
         self.send({"file": "get", "id": identity, "offset": offset, "size": size}, [piece])
 
     def drop(self, identity: str) -> None:
-        """Forget a file, and remove it unless it is an upload that is complete; one that is not known is ignored."""
+        """Forget a file, and remove it unless it is a complete upload.
+
+        One that is not known is ignored.
+        """
         upload, path = self.uploads.pop(identity, None), self.offers.pop(identity, None)
         if upload is not None and upload.received < upload.size:
             path = upload.path

@@ -1,4 +1,7 @@
-"""What a page shows of an `AuditState`: values of JSON, with texts of bounded length and at most 50 rows."""
+"""What a page shows of an `AuditState`, as values of JSON.
+
+Texts have a bounded length, and there are at most 50 rows.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +84,7 @@ def status(state: AuditState, section: str) -> dict[str, Any]:
     return {"message": short_text(text, LONGEST), "kind": kind, "busy": state.work.busy[section]}
 
 
-# --- the page as a whole --------------------------------------------------------------------------------------------
+# --- the page as a whole --------------------------------------------------------------------------
 
 
 def snapshot_page(state: AuditState) -> dict[str, Any]:
@@ -130,7 +133,10 @@ def kept_parts(state: AuditState) -> list[dict[str, str]]:
 
 
 def primary_of(state: AuditState) -> str:
-    """The one button that comes first: choose, pause, verify, plan, send, or everything where no row can be mailed."""
+    """The one button that comes first.
+
+    It chooses, pauses, verifies, plans, sends, or gives everything where no row can be mailed.
+    """
     if state.source is None or state.choices.column is None:
         return "choose"
     if state.check.is_running:
@@ -190,7 +196,7 @@ def line_part(state: AuditState) -> dict[str, Any] | None:
     return {"text": text, **button_of(state)}
 
 
-# --- 1 list ---------------------------------------------------------------------------------------------------------
+# --- 1 list ---------------------------------------------------------------------------------------
 
 
 def snapshot_list(state: AuditState) -> dict[str, Any]:
@@ -273,7 +279,7 @@ def preview(source: Source, at: int | None) -> dict[str, Any]:
     }
 
 
-# --- 2 tidy ---------------------------------------------------------------------------------------------------------
+# --- 2 tidy ---------------------------------------------------------------------------------------
 
 
 def snapshot_tidy(state: AuditState) -> dict[str, Any]:
@@ -315,7 +321,8 @@ def suppression_found(state: AuditState, prepared: Prepared) -> str:
     by_domain = prepared.suppressed - by_address
     if not prepared.suppressed:
         return "No row is on it."
-    return f"{count_of(prepared.suppressed, 'row')}: {by_address:,} by address, {by_domain:,} by domain."
+    rows = count_of(prepared.suppressed, "row")
+    return f"{rows}: {by_address:,} by address, {by_domain:,} by domain."
 
 
 def tidy_summary(state: AuditState, prepared: Prepared) -> str:
@@ -357,7 +364,10 @@ def tidy_questions(state: AuditState) -> list[dict[str, Any]]:
 
 
 def tidy_items(state: AuditState, prepared: Prepared) -> list[dict[str, Any]]:
-    """What can be switched on and off: repairs, the most frequent first, then what changes or removes rows."""
+    """What can be switched on and off.
+
+    Repairs, the most frequent first, then what changes or removes rows.
+    """
     base = prepared.base
     choices = state.choices
     items = refused_items(state)
@@ -460,7 +470,7 @@ def suggestion_part(state: AuditState, tidy: TidyColumn) -> dict[str, Any] | Non
     }
 
 
-# --- 3 check --------------------------------------------------------------------------------------------------------
+# --- 3 check --------------------------------------------------------------------------------------
 
 
 def snapshot_check(state: AuditState) -> dict[str, Any]:
@@ -576,7 +586,10 @@ def button_of(state: AuditState) -> dict[str, Any]:
 
 
 def can_ask_again(state: AuditState) -> bool:
-    """Whether a whole result has rows without a clear answer, which can be checked again without the others."""
+    """Whether a whole result has rows without a clear answer.
+
+    They can be checked again without the others.
+    """
     result = state.result
     if result is None or state.check.is_running:
         return False
@@ -585,7 +598,7 @@ def can_ask_again(state: AuditState) -> bool:
     return state.prepared is not None and result.listing.count_unclear() > 0 and state.can_resume()
 
 
-# --- 4 decide -------------------------------------------------------------------------------------------------------
+# --- 4 decide -------------------------------------------------------------------------------------
 
 
 def snapshot_decide(state: AuditState) -> dict[str, Any]:

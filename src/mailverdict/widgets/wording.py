@@ -1,4 +1,7 @@
-"""Words that only the audit page has: what a check does, times, messages. Labels that others show too are imported."""
+"""Words that only the audit page has: what a check does, times, messages.
+
+Labels that others show too are imported.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,8 @@ LIMITS: dict[str, str] = {
     ),
     ValidationType.SMTP: "",
 }
-# What a policy does, for a check of mailboxes and for any other: only the first has reasons such as a shared mailbox.
+# What a policy does, for a check of mailboxes and for any other: only the first has reasons such as
+# a shared mailbox.
 POLICY_LABELS = {
     "balanced": (
         "Balanced: review what is in doubt",
@@ -153,7 +157,7 @@ def mailed_words(depth: str) -> str:
 
 
 def describe_headline(counts: Counts, depth: str) -> dict[str, str]:
-    """The figure that the result is about, what is not known about it, and how many rows that is."""
+    """The figure that the result is about, what is not known about it, and its rows."""
     sent, who = counts.actions["send"], "person" if counts.people == 1 else "people"
     share = percent(sent, counts.rows)
     return {
@@ -168,7 +172,8 @@ def plain_words(error: Exception) -> str:
     """An error as a sentence for a person who did not write the program; details in brackets.
 
     >>> plain_words(ResolverError("192.0.2.1:53 gave no answer. Use LocalBackend(resolver=...)"))
-    'This computer has no connection to the internet, or its network does not let it look up domains.'
+    'This computer has no connection to the internet, or its network does not let it look up
+    domains.'
     >>> plain_words(ResolverError("192.0.2.1:53 gives no MX records for gmail.com, which is false"))
     'This network gives false answers about domains, as one does that asks for a login first.'
     >>> plain_words(TransportError("GET https://x.example/quota: connection refused"))
@@ -182,9 +187,15 @@ def plain_words(error: Exception) -> str:
 
 
 def plain_notice(notice: str, *, always: bool = False) -> str:
-    """What is wrong with the resolver, without the settings of a program; other notices as they are."""
+    """What is wrong with the resolver, without the settings of a program.
+
+    Other notices stay as they are.
+    """
     if "which is false" in notice:
-        return "This network gives false answers about domains, as one does that asks for a login first."
+        return (
+            "This network gives false answers about domains,"
+            " as one does that asks for a login first."
+        )
     if always or "LocalBackend(" in notice or "audit_host()" in notice:
         return (
             "This computer has no connection to the internet, or its network does not let it look "
@@ -209,7 +220,7 @@ def describe_actions(counts: Counts) -> list[dict[str, Any]]:
 
 
 def describe_policies(listing: Listing, policies: Mapping[str, Policy]) -> list[dict[str, str]]:
-    """What each policy does with this result, and what would change against the policy that is chosen."""
+    """What each policy does with this result, and what would change against the chosen one."""
     has_mailboxes = ValidationType.SMTP in listing.counts.validation_types
     described = []
     for name, policy in policies.items():
@@ -246,10 +257,11 @@ def moves_text(moves: Counter[tuple[str, str, str]]) -> str:
     """Which rows get another action than now."""
     if not moves:
         return "The same as now for this list."
-    named = [
-        f"{count_of(count, 'row')} from “{LABELS[before]}” to “{LABELS[after]}” ({reason_label(reason) or 'Valid'})"
-        for (before, after, reason), count in most_common(moves)
-    ]
+    named = []
+    for (before, after, reason), count in most_common(moves):
+        why = reason_label(reason) or "Valid"
+        rows = count_of(count, "row")
+        named.append(f"{rows} from “{LABELS[before]}” to “{LABELS[after]}” ({why})")
     left = len(named) - MAX_MOVES
     others = f" and {count_of(left, 'other group')}" if left > 0 else ""
     return f"Moves {', '.join(named[:MAX_MOVES])}{others}."
