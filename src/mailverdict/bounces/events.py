@@ -28,9 +28,9 @@ from .services import ExportLayout
 MAX_DOCUMENT = 64 << 20
 MAX_MEMBERS = 500  # of an object with those around it, which each object inside it gets
 MAX_DEPTH = 12  # of objects and lists: Amazon SNS inside the envelope of AWS Lambda has eight
-# Members of Amazon SNS, SQS and AWS Lambda that hold JSON as text.
 # Lists of those to whom a mail was written.
 ADDRESSEES = ("to", "toaddresses", "torecipients", "to_emails", "destination", "destinations")
+# Members of Amazon SNS, SQS and AWS Lambda that hold JSON as text.
 ENVELOPES = ("Message", "body", "Body")
 MAX_NAME = 200  # characters of a name or text in which a failure is looked for
 FAILURE = re.compile(

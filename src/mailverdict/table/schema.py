@@ -23,7 +23,8 @@ from .columns import ARROW_TYPES, PANDAS_TYPES, choose_columns
 
 Wanted: TypeAlias = ColumnSet | Iterable[str]
 FRAMES = ("pandas", "polars", "arrow", "spark")
-SPARK_TYPES = {"bool": "BOOLEAN", "moment": "TIMESTAMP"}  # of the kinds that are not STRING
+# Of the kinds that `verify` gives; all its others are STRING.
+SPARK_TYPES = {"bool": "BOOLEAN", "moment": "TIMESTAMP"}
 
 
 def schema(

@@ -3,6 +3,23 @@
 Needs ``mailverdict[widgets]``.
 
 The page of `mailverdict audit` needs no widget, and opens a third sooner without the import of one.
+
+    choices.py, steps.py     what a person decided, and the list as functions of it
+    source.py, session.py    opening a list, and audits that are kept
+    check.py                 the run: who checks, what it costs, how it ended
+    listing.py, result.py    the verified rows, and how a person looks at them
+    mailing.py, exports.py   waves and origins; files
+    actions.py, state.py     what a page can ask for, and `AuditState`, which does it
+    background.py            its thread, and what each section of the page says
+    view.py, wording.py      what is shown, as JSON, and the words for it
+    audit.py, transfer.py    the widget of a notebook, and files through its channel
+    server.py                the page of the command line
+    run_widget.py            one run as a widget, without an audit
+    static/                  the page: it makes text nodes of the JSON
+
+Where a change goes: a further filter, `FACETS` in listing.py and `FACET_LABELS` in view.py; an
+action, `actions.py` and a method of `AuditState`; what stays after a reload, `session.keep` and
+`session.to_keep`.
 """
 
 from importlib.util import find_spec

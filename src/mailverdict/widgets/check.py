@@ -1,7 +1,7 @@
 """How a list is checked: who checks it, what it costs, how far the run is, and how it ended.
 
-`Rate` and the functions after it are the words and figures for the page; `Check` is the run. What
-is checked, and what becomes of the result, is in `state`.
+`Check` is the run; the functions after it are its words and figures for the page. What is checked,
+and what becomes of the result, is in `state`.
 """
 
 from __future__ import annotations

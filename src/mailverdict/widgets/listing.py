@@ -2,7 +2,7 @@
 
 All rows stay in Python.
 
-Rows with the same facts are of one kind (`frames.policy.Alike`): what a policy does with them, and
+Rows with the same facts are of one kind (`frames.alike.Alike`): what a policy does with them, and
 most of what they are found by, is worked out for each kind. So a row is three numbers: its kind,
 its domain and its person, which is the mailbox of its address. A frame is made only of the rows
 that are shown or saved.
@@ -274,7 +274,7 @@ class Listing:
     def set_decided(self, decided: ByPerson, accepted: frozenset[Pair]) -> None:
         """Use what a person decided: send or remove by key, and accepted suggestions.
 
-        See `decisions`.
+        See `choices`.
         """
         corrected = np.array(
             [ACCEPTED in (each.change or "").split(";") for each in self.first_kinds], np.bool_

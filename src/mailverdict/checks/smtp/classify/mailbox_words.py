@@ -14,8 +14,6 @@ from .patterns import join_column, mark_words, phrases
 
 MAILBOX = phrases("  ".join(load_languages()["English"]["nouns"]))
 ANY_MAILBOX = join_column("nouns")
-# Between noun and predicate: a few words, but no other noun to which the predicate may belong, and
-# no "may".
 # Things that a user, an account or an address has; not words that are usual local parts, as
 # "billing".
 THING_OF_ACCOUNT = phrases(r"""
@@ -79,6 +77,8 @@ FILLER = phrases(r"""
 """)
 NAME = r"['\"(]?[\w-]{0,64}[._\d'\"][\w.'\")-]{0,64}"  # "User: ada.lovelace not found"
 FILLERS = rf"(?:{FILLER}\b[ ,]*)*"
+# Between noun and predicate: a few words, but no other noun to which the predicate may belong, and
+# no "may".
 GAP = (
     rf"(?:(?!\b(?:{OTHER_NOUN}|{THING_OF_USER}|{join_column('domain')}|{join_column('error')})\b)"
     rf"(?:[^.;!?:]|{IN_WORD})){{0,64}}?"
