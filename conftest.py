@@ -1,4 +1,4 @@
-"""For every run of pytest: which modules have doctests, and at the end how each test that failed is run alone."""
+"""For every run of pytest: which modules have doctests, and how a test that failed is run alone."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def pytest_collect_file(
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Print the commands after everything else; worker processes report to the first one, which has all."""
+    """Print the commands after everything else; the first process has the reports of all workers."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if reporter is None or hasattr(config, "workerinput"):
         return
