@@ -37,7 +37,7 @@ def pytest_collect_file(
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Print the commands after everything else; the first process has the reports of all workers."""
+    """Print the commands after everything else; the first process has the reports of the others."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if reporter is None or hasattr(config, "workerinput"):
         return
