@@ -27,7 +27,7 @@ STATIC_HOSTS, STATIC_IPS = "static hosts", "static ips"
 MAX_EXCHANGES, MAX_ADDRESSES = 32, 32
 MAX_MESSAGES = 3  # in one sentence
 CACHE_SIZE = 100_000  # hosts; answers about addresses are in the resolver's cache
-# Seconds to keep a result that was established, or was not.
+# Seconds for which a result is kept: one that was established, and one that was not.
 TRUSTED_FOR = 3600.0
 RETEST_AFTER = 60.0
 

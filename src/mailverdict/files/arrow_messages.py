@@ -10,8 +10,8 @@ The head of a batch has the place of each buffer in the body, and a packed buffe
 length unpacked. A file has the places of its messages at its end, the footer, which counts whatever
 stands between them.
 
-A flatbuffer is a tree of tables. A table begins with how far before it its "vtable" is, which has
-the place of each field in the table, or 0 where the field is missing.
+A flatbuffer is a tree of tables. A table begins with the distance back to its "vtable", which
+has the place of each field in the table, or 0 where the field is missing.
 """
 
 from __future__ import annotations

@@ -222,7 +222,7 @@ def parse_delimiter(text: str) -> str:
 
 
 def guess_delimiter(data: bytes, likely: str = "", *, is_last: bool) -> str:
-    """That with which most of the first rows have an address, and as many cells as the header.
+    """The delimiter by which most first rows have an address, and as many cells as the header.
 
     A likely one is taken if it is in the first row. A single line with several addresses, as the To
     field of a mail that was pasted, is one cell, and so is each line where the header is one cell
@@ -250,7 +250,7 @@ def guess_delimiter(data: bytes, likely: str = "", *, is_last: bool) -> str:
 
 
 def find_rare_delimiter(opened: DelimitedFile) -> str | None:
-    """That with which most of the first rows have an address, and as many cells as the header."""
+    """The rare delimiter by which most first rows have an address and the cells of the header."""
     encoding = "utf-8" if opened.format.text_encoding == "utf-8" else "latin-1"
     with opened.path.open(encoding=encoding, errors="replace", newline="") as file:
         text = file.read(SAMPLE)

@@ -6,7 +6,8 @@ r"""The encoding of a text file: given, shown by its first bytes, or guessed; an
 
 Bytes that are not in the encoding are kept: each byte sequence is decoded so that it can be encoded
 back to the same. Rows are split at single bytes, so a file in UTF-16 is read from a copy in UTF-8
-(`copy_as_utf8`), and so is one whose delimiter is not ASCII; there it and UNIT change places.
+(`copy_as_utf8`), and so is one whose delimiter is not ASCII; in that copy the delimiter and UNIT
+change places.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ OTHERS = (
     *("cp1253", "cp1255", "cp1256", "cp874"),
 )
 DOUBLE_BYTES = ("gb18030", "cp949", "euc_jp")  # those whose characters are two bytes beyond ASCII
-# As second bytes of characters.
+# Encodings in which the second byte of a character may be ASCII.
 WITH_LOW_BYTES = ("shift_jis", "cp932", "gb", "big5", "cp949", "cp950", "johab")
 RUNS_BEYOND_ASCII = re.compile(rb"[\x80-\xff][\x40-\xff]{0,40}")
 LONGEST_EXAMPLE = 30  # characters of a word in a message

@@ -15,7 +15,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
 
-# How often a letter beyond ASCII is which, in thousands. From the word frequencies of wordfreq
+# How many in a thousand letters beyond ASCII are this one. From the word frequencies of wordfreq
 # 3.1.1 (data of 2022), with ş and ţ for the letters with a comma, which these code pages do not
 # have. ß is counted as ss there, and Estonian is not in it: both are estimates.
 WESTERN = {
@@ -102,7 +102,7 @@ def rank_pages(sample: bytes, pages: list[str]) -> list[Decoding]:
 
 
 def score_page(page: str, words: tuple[str, ...]) -> float:
-    """How likely some words are in a code page, in the language of its that fits best."""
+    """How likely some words are in a code page, in that of its languages that fits best."""
     languages, before = PAGES[page]
     shapes = 0.0
     spellings: list[list[str]] = []  # the letters beyond ASCII of each word

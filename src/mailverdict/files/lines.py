@@ -60,7 +60,7 @@ def split_rows(data: bytes, delimiter: bytes, *, is_last: bool, keeps_blank: boo
     Unless they are the last ones, the last row may go on, and is left out. A row with a quote that
     is not closed is left out, too. With `keeps_blank` a blank line is a row with an empty cell.
     """
-    # That of the process; ours is checked row by row.
+    # The limit of the csv module holds for the whole process; ours is checked row by row.
     csv.field_size_limit(max(csv.field_size_limit(), len(data)))
     octets = np.frombuffer(data, np.uint8)
     is_lone_cr = (octets == CR) & (np.roll(octets, -1) != LF)

@@ -206,7 +206,7 @@ UNTOUCHED = {"text": None, "suggestion": None, "change": "", "count": 1, "is_unc
 
 
 def repair_rows(texts: pa.StringArray, seen: pa.RecordBatch) -> pa.RecordBatch:
-    """The same without `clean`, for rows about which something may be to be done."""
+    """The columns of `repair_column` without `clean`, for rows that may need a repair."""
     stripped = seen["text"]
     well_formed = seen["well_formed"]
     size = len(texts)

@@ -117,7 +117,8 @@ def compare_mailboxes(
 ) -> pa.Table:
     """The three columns of `duplicates`; a row is named by its position.
 
-    Of several rows of a mailbox the first one stays; one that is passed over only if all are.
+    Of several rows of a mailbox the first one stays that is not passed over; the first of all if
+    all are.
     """
     codes = mailboxes.dictionary_encode().indices
     has_none = codes.is_null().to_numpy(zero_copy_only=False)

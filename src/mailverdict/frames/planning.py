@@ -28,7 +28,7 @@ from .reading import MISSING, SEVERAL, count_standing, find_odd_forms, read_addr
 from .seen_addresses import SeenAddresses
 from .verify import tables_of, with_known
 
-# For the test of the resolver, which waits for the answers to several questions otherwise.
+# Seconds for the test of the resolver, which else waits for the answers to several questions.
 RESOLVER_SECONDS = 5.0
 
 

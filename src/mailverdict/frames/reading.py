@@ -147,7 +147,7 @@ def read_repaired(
 def join_kept(columns: Sequence[Any], kept: Sequence[pa.RecordBatch | None]) -> pa.RecordBatch:
     """What was repaired before, as `clean` and `change`; null in new rows, in which nothing was.
 
-    What was done is found again in the cells where the short set does not say it.
+    Where the short set of columns does not say what was done, it is found again in the cells.
     """
     cleans, changes = [], []
     for column, repairs in zip(columns, kept, strict=True):

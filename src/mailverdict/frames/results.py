@@ -82,7 +82,7 @@ class Results:
         self.read: dict[str, pa.Array] = {}  # by name
         self.require(name for name in names if not (name == "why" and "details" in self))
         self.is_short = is_short([name for name in RESULT_NAMES if name in self])
-        # Else another one's `clean`.
+        # Without `change`, `clean` is somebody else's column, but in the short set.
         self.is_cleaned = "clean" in self and ("change" in self or self.is_short)
 
     def require(self, names: Iterable[str]) -> None:

@@ -584,7 +584,10 @@ def guess_general(export: Export) -> Chosen | None:
 
 
 def is_verification(cells: Any, *, only_theirs: bool) -> bool:
-    """Whether most words of a column are those of a verification, or all, with some only theirs."""
+    """Whether most words of a column are those of a verification.
+
+    With `only_theirs` all have to be, and some must be words that only verifiers write.
+    """
     words = Counter(map(word_of, read_present(cells).drop_null().to_pylist()))
     del words[""]
     known = 0

@@ -78,7 +78,7 @@ class DomainStage:
     def take_notices(self) -> list[str]:
         """What a user must know about the resolver and the blacklists.
 
-        The latter is returned once.
+        What there is to know about the blacklists is returned once.
         """
         notices = []
         if self.self_test is not None:

@@ -56,7 +56,8 @@ SAME = 1e8  # the strength of a node that is the only one of its parent: both ha
 class Nodes:
     """The nodes of one level, and what was counted of each."""
 
-    tried: Floats  # mails whose outcome is known; of a parent those that they are worth together
+    # Mails whose outcome is known; a parent has those that its children are worth together.
+    tried: Floats
     hard: Floats
     count: Floats  # nodes that each stands for: more than 1 only in cells of small domains
     parent: Codes  # in the level above; empty for the last one

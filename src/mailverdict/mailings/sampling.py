@@ -25,8 +25,8 @@ from .beta import Floats
 Ints = npt.NDArray[np.int64]
 # Addresses of the sample in a stratum of its own; smaller ones are pooled.
 FEWEST = 10
-# Addresses' worth of the whole list in the share of a stratum: few drawn alike do not prove that
-# all are.
+# The share of a stratum is estimated as if so many addresses with the share of the whole list had
+# been drawn, too: a few that are alike do not prove that all are.
 PRIOR = 2.0
 
 
@@ -110,8 +110,8 @@ class Sample:
             spread = np.nan_to_num(squares * sizes / self.of_stratum**2)
             left = 1 - self.taken / sizes
             part = self.of_stratum / self.total
-            # What the variance of a stratum's share adds to that of the whole, for a share of one
-            # half times four.
+            # The variance of a stratum's share, times this, is its part in the variance of the
+            # whole. It is scaled: the variance of one half is 1.
             self.factors = np.nan_to_num(part**2 * left * spread / self.taken)
 
     @cached_property

@@ -63,7 +63,7 @@ UNAVAILABLE = HTTPStatus.SERVICE_UNAVAILABLE
 GATE_INTERVAL = 0.05  # seconds between looks at the gate, which an answer can open earlier
 LAST_ANSWER = 5.0  # seconds for which a stopped run waits for an answer that may be paid
 CERTIFICATE_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR")  # which httpx reads
-# Seconds that are always waited for here; longer ones slow a paced submission down.
+# A wait of up to so many seconds is always spent here; a longer one slows submissions down.
 SHORT_WAIT = 2.0
 LONG_WAIT = 30.0  # seconds of waiting for the service that are told at the end of a run
 QUIET = 0.8  # seconds without a request, after which a client that is watched asks for the quota
@@ -341,7 +341,7 @@ class Client:
     async def send_and_report(self, request: ApiRequest, sent: float) -> ApiAnswer:
         """Send one request once, and report to the gate whether it was refused.
 
-        No answer shows nothing.
+        A request without an answer tells the gate nothing.
         """
         mark = object()
         self.unanswered[mark] = self.asked_at = sent

@@ -269,7 +269,8 @@ class PolledJob:
     """A job that is polled."""
 
     job: Job
-    # None: an earlier run submitted it, or the pace knows whether a limiter refused it.
+    # The batch in which it was sent; None if an earlier run sent it, or if the pace knows already
+    # whether a limiter refused it.
     sent: SentBatch | None
 
 

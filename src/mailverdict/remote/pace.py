@@ -17,8 +17,8 @@ The gate is about requests, whatever they ask for. A proxy before a service, as 
 ``limit_req``, counts readings of the quota and polls as well as submissions, and answers 429 or
 503. It may grant one in a second, without a burst. So all requests of a client pass one gate. It
 learns the least time between two accepted requests, and sends the next one after a share of it,
-since a refused request costs little. Where refusals do not depend on the pace, some repetition
-passes at once, so that time becomes shorter and shorter.
+since a refused request costs little. Where refusals do not depend on the pace, some repeated
+request is accepted at once, so that the least time becomes shorter and shorter.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ THROTTLED_SHARE = 0.1  # of the time until `throttled`: the service itself has t
 STOP_AFTER = 4_500.0
 USUAL_DELAY = 2.5  # seconds from a submission to its first outcomes, until it is measured
 MEMORY = 7 * 86_400.0  # seconds for which a pace is remembered
-# Times the longest wait so far, before an address is risked that is not submitted again.
+# An address that is not submitted again is risked after so many times the longest wait so far.
 LAST_WAIT = 1.2
 MIN_RATE = 0.01  # addresses a second
 
@@ -445,7 +445,7 @@ class Gate:
     intervals: deque[float] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
     opens_at: float = -math.inf
     accepted_at: float | None = None
-    # What became of requests that were sent earlier shows nothing new.
+    # Answers to requests that were sent before this moment show nothing new.
     held_since: float = -math.inf
     refusals: int = 0  # in a row
 

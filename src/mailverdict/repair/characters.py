@@ -77,7 +77,7 @@ BRACKETED_SIGN = re.compile(
     rf"{OPEN}\s{{0,3}}(?:@|\.|at|ät|et|{'|'.join(sorted(DOT_WORDS))})", re.IGNORECASE
 )
 CONTROLS = "".join(map(chr, range(0x80, 0xA0))) + "\ufffd"
-# Touching a word, it may be its first letter.
+# A control character that touches a word may have been its first letter, and stays.
 WRONG_START = re.compile(f"[{CONTROLS}]{{1,100}}(?!\\w)")
 
 

@@ -113,7 +113,8 @@ MAY_HOLD = re.compile(
     r"(?:[^@]{0,150}?[\w)\]>\"'*]\s?\.\s?[^\W\d_]{2}|\[(?:IPv6:|\d))"
 )
 ASCII_AT_WORDS = sorted(word for word in AT_WORDS if word.isascii())
-# In each ASCII text for which `guess_address` has an answer, and that has no sign of `repair.py`.
+# Each ASCII text for which `guess_address` has an answer fits this, or has one of the signs that
+# frames/clean.py looks for.
 MAY_BE_GUESSED = (
     rf"(?:^|[\s_*|/'-])(?:{'|'.join(ASCII_AT_WORDS)})(?:[\s_*|/'-]|$)"
     rf"|(?:{'|'.join(re.escape(domain) for domain in PROVIDERS)})[ ,;:.)'>]*$"
@@ -388,9 +389,10 @@ def cut_label(address: str) -> str:
 PLAIN_FORMS: tuple[Callable[[str], str], ...] = (
     write_plain_signs, decode_again, write_narrow, write_latin, cut_symbols, cut_label,
 )  # fmt: skip
-# Begins of addresses for which `guess_plain` has an answer, and that have no unusual character.
+# Of the addresses for which `guess_plain` has an answer, those without an unusual character
+# begin so.
 USUAL_BEGINS = r"^(?i:www\.|imcea|xn--)"
-# In each other well-formed address for which `guess_plain` has an answer.
+# Each other well-formed address for which `guess_plain` has an answer fits this.
 MAY_LOOK_ODD = (
     r"^(?:['“”„‚«»‹›【=]|ï»¿)|#(?i:ext)#@|[=%|：‘’´‐‑–—]"
     r"|[A-Za-z][\p{Cyrillic}\p{Greek}]|[\p{Cyrillic}\p{Greek}][A-Za-z]|[ıİ·]|[ÃÂâÐÑ][^\x00-\x7f]"

@@ -127,7 +127,7 @@ def has_remark(around: str) -> bool:
 
 
 def is_remark_alone(part: str) -> bool:
-    """Whether all words of a text are a remark only alone; numbers do not count."""
+    """Whether a text has only words that are a remark if they stand alone; numbers do not count."""
     words = [word.lower() for word in REMARK_WORD.findall(part)]
     others = [word for word in words if not word.isdigit() and word not in FILLERS]
     return bool(others) and ALONE.issuperset(others)

@@ -109,7 +109,7 @@ NOT_A_NAME = SENTENCE | word_set("""
     ehemals früher previously was war
 """)
 KNOWN = LABELS | PLACEHOLDERS | CONJUNCTIONS
-# Of these the short ones that are certainly a label, and the longer ones that mailboxes begin with.
+# Short known words that are certainly a label, and long ones with which names of mailboxes begin.
 SHORT_MAIL_WORDS = word_set("mail mejl pec acct smtp")
 BEGINNINGS = word_set("""
     business contact contacto contatto kontakt internet office other personal primary privat private

@@ -296,7 +296,7 @@ class Execution:
     def apply_limit(
         self, todo: Positions, others: Positions
     ) -> tuple[Positions, Positions, Positions]:
-        """What to submit now, what is beyond the limit, and what others verify before the limit."""
+        """Which to submit now, which are beyond the limit, and which of `others` are within it."""
         room = len(todo)
         if self.settings.limit is not None:
             room = min(room, self.settings.limit - self.newly_verified)

@@ -57,7 +57,7 @@ class SettledRows:
         self.lock = threading.RLock()
 
     def settle_next(self, rows: pa.Table) -> None:
-        """Add the rows of the addresses that come next; a run adds all of its rows so, or none."""
+        """Add the rows of the next addresses; a run adds all of its rows so, or none."""
         with self.lock:
             self.tables.append(rows.select(self.fields))
             self.size += len(rows)
@@ -289,11 +289,11 @@ def duration_text(seconds: float) -> str:
 
 
 class Rate:
-    """How many addresses a second a run settles. It needs some time to settle itself."""
+    """How many addresses a second a run settles; unknown in its first seconds."""
 
     WINDOW = 30.0  # seconds
     LEAST_SECONDS = 3.0
-    STEADY = 0.2  # the time left is another one on the page if it differs by this share
+    STEADY = 0.2  # the page shows another time left only if it differs by this share
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock

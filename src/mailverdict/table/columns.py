@@ -543,7 +543,7 @@ SETS = {
 def is_short(names: Collection[str]) -> bool:
     """Whether columns are those of the short set.
 
-    In it `clean`, if it is there, is ours without a `change`.
+    The short set has no `change`; its `clean` is ours all the same.
     """
     return {*SHORT[1:]}.issubset(names) and "details" not in names
 

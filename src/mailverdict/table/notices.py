@@ -25,7 +25,7 @@ class Note(str):
 def warn_user(*messages: str | None) -> None:
     """Emit warnings that name the line of the user's code.
 
-    That also holds if it called an accessor or ``pipe``.
+    So they do if the user called an accessor or ``pipe``.
     """
     level = user_level()
     for message in filter(None, messages):

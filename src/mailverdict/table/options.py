@@ -1,6 +1,6 @@
 """The keyword arguments that other functions share with `verify`.
 
-They are `averify`, `start`, `plan`, the accessors, Spark and Dask.
+These functions are `averify`, `start`, `plan`, the accessors, and those for Spark and Dask.
 
 `verify` documents them and shows them in its signature. `VerifyOptions` has their types for editors
 and type checkers; `runs.options.Options.check` has their defaults and checks them.
@@ -69,7 +69,7 @@ def check_options(
 ) -> Options:
     """The options given to `function`, and the defaults of the others, checked.
 
-    `function` has some `names`.
+    `names` are the keyword arguments that `function` has.
     """
     refuse_unknown(function, [name for name in options if name not in names])
     return Options.check(**options)

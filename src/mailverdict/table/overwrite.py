@@ -172,7 +172,8 @@ class ExistingResults:
     ) -> list[Any]:
         """Labels of new result columns; a `SettingsError` if one would replace somebody else's.
 
-        `earlier` are the names of those that may be replaced, if not the earlier ones alone.
+        `earlier` are the names of the columns that may be replaced; by default those of earlier
+        calls.
         """
         if earlier is None:
             earlier = self.earlier

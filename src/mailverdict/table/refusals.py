@@ -45,7 +45,7 @@ class RefusalTable:
     around: frozenset[str]  # words around a name that change nothing
     other: re.Pattern[str]  # what names of columns about something else have
     words: frozenset[str]  # of a status
-    answers: frozenset[str]  # besides, to a question for consent
+    answers: frozenset[str]  # further words, in a column that asks for consent
     yes: frozenset[str]
     no: frozenset[str]
 

@@ -346,7 +346,10 @@ FORMS: tuple[Callable[[str], Iterator[Notice]], ...] = (
 def read_any(
     body: str, failed: Sequence[str], ours: Collection[str], copied: Sequence[str], *, is_sure: bool
 ) -> list[Notice]:
-    """One recipient, with the replies of the text; if `is_sure`, else with sentences of a cause."""
+    """One recipient, with the replies of the text.
+
+    Unless `is_sure`, sentences that name a cause count, too.
+    """
     reply = " ".join(dict.fromkeys(match[1].strip() for match in REPLY_LINE.finditer(body)))
     address = only_recipient(body, failed, ours, copied, reply)
     if address is None:

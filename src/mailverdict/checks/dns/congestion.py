@@ -38,9 +38,9 @@ SHORTEST_TIMEOUT = 0.1  # seconds: pauses of an event loop are shorter
 BACK_OFF = 1.5  # times the time-out of the query before, for each repeated query about a question
 PACING_GAIN = 2.0  # a window is spread over the round-trip time divided by this
 PACING_PAUSE = 0.002  # seconds; timers of event loops are not more precise
-# Questions in a row without an answer, and a second: other resolvers are preferred.
+# After so many questions in a row, and a second, without an answer, other resolvers are preferred.
 SILENT_AFTER = 5
-# Longest time-outs without an answer, after which waiting questions fail without being sent.
+# After so many of the longest time-outs without an answer, waiting questions fail unsent.
 DEAD_TIMEOUTS = 10
 
 

@@ -411,7 +411,7 @@ class ResolverTest:
         ResolverError if it has begun to answer falsely.
         """
         before = self._checkpoints
-        # One that is under way, and may have begun before the answers came.
+        # A test that is under way may have begun before the answers came, and does not count.
         for _ in range(ROUNDS + 1):
             checkpoint = await self._checkpoint.get("", self._run_checkpoint)
             if checkpoint.error:

@@ -88,7 +88,7 @@ class SmtpRun(Protocol):
         ...
 
     def is_probed(self, asked: Asked, exchange: SmtpExchange) -> bool:
-        """Whether no answer about an address can make a probe due."""
+        """Whether it is known if the domain is catch-all, or its probe is queued already."""
         ...
 
     def on_answer(
@@ -381,8 +381,8 @@ class SmtpExchange(TurnQueue):
         self.runs: set[SmtpRun] = set()  # under way that use it
         self.is_resolving = False
         self.not_before = 0.0  # clock reading before which no session is opened
-        # Missing mailboxes that count once the server accepts or defers an address; it has accepted
-        # none, not even postmaster:
+        # Missing mailboxes of a server that has accepted no address, not even postmaster. They
+        # count once it accepts or defers one.
         self.held: list[Missing] = []
         self.begin()
 
@@ -419,7 +419,7 @@ class SmtpExchange(TurnQueue):
         self.has_no_address = False  # closed because there was no address to contact
         self.failed_sessions = 0  # in a row, without an answer
         self.silent_for = 0.0  # seconds of sessions since the last answer
-        # The last session that got an answer, or ended without one, got one.
+        # Whether the last session that has ended, or has got an answer, got one.
         self.is_answering = False
         if self.closed is None or self.closed.classification is None:
             return

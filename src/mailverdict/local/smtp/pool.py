@@ -35,7 +35,7 @@ from .exchange import Client, OpenSession, SmtpExchange, SmtpRun
 
 KEPT_FOR = 600.0  # seconds for which further runs use what was observed of an exchange
 MAX_KEPT = 10_000  # exchanges; beyond that, half of those that no run uses are forgotten
-FEW = 2  # sessions; a client with fewer may have one of those that are kept for such clients
+FEW = 2  # a client with fewer sessions may have one of those that are kept for such clients
 KEPT = 8  # one session in so many is kept for them
 UNRESOLVED = Classification(Reason.INCONCLUSIVE, "exchange_not_resolved", error_code="DNS")
 

@@ -222,7 +222,7 @@ def unpack(bodies: Sequence[str]) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """A run that settled addresses, as far as no later run asked for them again."""
+    """A run, and the addresses that it settled and no later run has settled again."""
 
     key: str  # validation type and service
     number: int

@@ -124,8 +124,8 @@ SELECT_OUTCOMES = """
 SELECT id, digest, body FROM outcomes WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id
 """
 
-# What was sent. `is_running` tells whether a run, this one included, has not ended; it is false for
-# NULL.
+# Addresses that were sent. `is_running` tells whether a run, this one included, has not ended; it
+# is false for NULL.
 SENT = "FROM addresses INDEXED BY sent WHERE key = :key AND email IS NOT NULL"
 IS_FREE = """
 (state IS NULL
@@ -153,8 +153,8 @@ SELECT token, min(sent_at), min(used_before)
 {SENT} AND token IS NOT NULL AND state = 'sending' AND NOT is_running(run)
 GROUP BY token
 """
-# No longer on its way: free, to be sent again as it was; free, to be sent in any batch; perhaps
-# paid for.
+# A batch is no longer on its way. FREE_BATCH: it is sent again as it was. FORGET_BATCH: its
+# addresses may be sent in any batch. HOLD_BATCH: it may have been paid for.
 FREE_BATCH = """
 UPDATE addresses INDEXED BY sent SET state = NULL, run = NULL, losses = NULL, free_at = NULL
 WHERE key = ? AND token = ? AND email IS NOT NULL AND state = 'sending'

@@ -371,8 +371,8 @@ class Queue:
         Return those that were postponed because the queue had no room, and has none.
 
         A retry that is further away than the longest wait was written before the clock was put
-        back, and is due. Only with ``settle`` the queue has no room for them; else they have been
-        counted among the unfinished.
+        back, and is due. Their number is checked only with ``settle``; otherwise they are
+        counted among the unfinished jobs already.
         """
         longest = now + self.longest_wait + CLOCK_STEP
         rows = connection.execute(DUE, {"now": now, "longest": longest})

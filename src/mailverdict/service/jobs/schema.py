@@ -94,7 +94,7 @@ job = Table(  # the queue
     Column("message", Text),  # why the job ended in error
     Column("created_at", Float, nullable=False),
     Column("updated_at", Float, nullable=False),
-    # That has claimed the job; null while it waits for the owner of its mail servers.
+    # The worker that has claimed the job; null while it waits for the owner of its mail servers.
     Column("worker", BigInteger),
     # Organisation whose mail servers are asked, on PostgreSQL; null until it is known.
     Column("owner", Text),
@@ -124,9 +124,9 @@ backlog = Table(
     Column("waiting", Integer, nullable=False),  # queued
     Column("verifying", Integer, nullable=False),  # processing
     Column("postponed", Integer, nullable=False),  # processing, with a retry that is pending
-    # Of its bulk jobs, when jobs were started for the last time.
+    # How many bulk jobs of the client could be started when some were for the last time.
     Column("tokens", Float, nullable=False),
-    Column("counted_at", Float, nullable=False),  # that moment
+    Column("counted_at", Float, nullable=False),  # when that was
 )
 worker = Table(
     "worker",

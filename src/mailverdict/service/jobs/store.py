@@ -158,7 +158,7 @@ STORED = tuple(job.c[name] for name in StoredJob._fields)
 SELECT_JOB = select(*STORED)
 DATABASE_NOW: Any = literal_column("extract(epoch FROM clock_timestamp())")
 COUNTS = [func.coalesce(func.sum(backlog.c[name]), 0) for name in STATES]
-OLDEST = select(  # the oldest of each client is found by an index, and that of all would not be
+OLDEST = select(  # of each client, by an index; without the client there would be no index
     select(job.c.created_at)
     .where(IS_QUEUED, job.c.client == backlog.c.client)
     .order_by(job.c.seq)
@@ -202,7 +202,7 @@ class Store:
         if not self.is_shared:
             self.driver = detached_connection(self.writer)
         can_wait = settings.when_saturated is WhenSaturated.WAIT
-        # At which bulk jobs of a client are started; 0: no limit.
+        # Bulk jobs of a client that are started in a second; 0: no limit.
         self.rate = settings.rate_limit if can_wait else 0.0
         # To make batches large enough to share SMTP sessions, a client's jobs start when the tokens
         # of a second have collected, or enough for all of them.
@@ -553,12 +553,10 @@ LOCK_JOB = text("SELECT pg_try_advisory_xact_lock(hashtextextended(:job_id, 0))"
 
 
 def commit(connection: Connection, job_id: str | None) -> None:
-    """Commit a transaction, which has added a job or else None.
+    """Commit a transaction; `job_id` is a job that it has added, or None if it has added none.
 
-    An error means that the job was not added.
-
-    Unless a job tells, or if the database does not come back in time, it is not known what an error
-    means.
+    After an error the job was not added, as far as it can be looked up. Without a job, or if the
+    database does not come back in time, it is not known whether the transaction was written.
     """
     if job_id is not None:
         connection.execute(LOCK_JOB, {"job_id": job_id})

@@ -101,7 +101,7 @@ class Worker:
             f"{platform.node()}:{os.getpid()}", __version__, types, self.abilities.egress
         )
         self.number = 0  # in the table of workers
-        # 0: none.
+        # Seconds until a greylisted address is asked again; 0: never.
         self.second_pass_after = parse_duration(
             settings.local.retry_greylisted, name="retry_greylisted"
         )
