@@ -38,6 +38,7 @@ def found_in(name, cells):
         ("do not contact", ["x", ""], {"x": 1}),
         ("abgemeldet", ["ja", "nein"], {"ja": 1}),
         ("Newsletter abbestellt", ["Ja", ""], {"Ja": 1}),
+        ("Werbesperre", ["Ja", "Nein"], {"Ja": 1}),
         ("Ne pas contacter", ["oui", "non"], {"oui": 1}),
         ("Markkinointikielto", ["ei", "kyllä"], {"kyllä": 1}),
         ("Uutiskirje", ["ei", "kyllä"], {"ei": 1}),
