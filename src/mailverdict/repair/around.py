@@ -33,7 +33,7 @@ NUMBER = re.compile(r"\d+(?:[.\-]\d+)*[.\-]*")  # or a date
 SEGMENT_END = re.compile(r"[;|\n\r\t<(\[{]")
 SIGN_TYPED = ",;:"  # on the keys beside the dot
 PARTED = re.compile(r"[._]")
-LONGEST_BEGINNING = 4  # letters; a shorter word before an address may be the beginning of its name
+LONGEST_BEGINNING = 4  # letters of a word before an address that may be cut off from it
 LONGEST_END = 4  # letters; shorter words behind an address may be the end of its domain
 LONGEST_AROUND = 2_000  # characters of a text that are looked at
 

@@ -181,7 +181,7 @@ class AuditedRows:
     def results(self, more: Collection[str] = ()) -> Results:
         """What decides about the rows and is counted, and `more` columns by name.
 
-        Without decisions.
+        What a person decided is left out.
         """
         emails = to_array(Table(self.frame, self.column).values())
         cells = Table(pa.table({"email": emails}), "email")
@@ -248,7 +248,7 @@ class Listing:
     def find_pairs(self, found: Results) -> None:
         """The text of each row with a suggestion, and what was meant; -1 for none.
 
-        As the step "Tidy" accepts them.
+        These are the suggestions that the step "Tidy" accepts.
         """
         has = found["suggestion"].is_valid()
         self.has_suggestion: Flags = to_bools(has)

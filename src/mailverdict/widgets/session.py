@@ -381,7 +381,7 @@ def temporary_folder() -> Iterator[Path]:
 def is_own_folder(folder: Path) -> bool:
     """Whether a folder among the temporary files is this user's.
 
-    On Windows that directory is.
+    On Windows the directory for temporary files is the user's own.
     """
     if folder.is_symlink():
         return False

@@ -260,7 +260,7 @@ class AuditState:
     def prepared(self) -> Prepared | None:
         """The list as it is verified; None for another column.
 
-        With the choices as they are or were a moment ago.
+        The choices are those of now, or of a moment ago.
         """
         inputs, value = self.steps["tidy"].made
         if inputs is None:

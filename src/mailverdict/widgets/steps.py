@@ -100,7 +100,7 @@ class TidyColumn:
         earlier: TidyColumn | None = None,
         origin: npt.NDArray[np.int64] | None = None,
     ) -> None:
-        self.values = values  # not their texts, which may be a copy of them
+        self.values = values  # read again when needed, since their texts may be a copy
         cells = read_cells(values, longest=MAX_CELL)
         texts = cells["text"]
         self.stripped = cells["stripped"]

@@ -194,7 +194,7 @@ class Worker:
         if saturated:
             keep(self.settle(saturated), self.writing)
         asks_owners = self.store.is_shared and ValidationType.SMTP in types
-        beginning = list(self.asked.values()).count(set())
+        beginning = sum(not clients for clients in self.asked.values())
         if asks_owners and claimed.others and beginning < OWNERS_AT_ONCE:
             await self.lease_owners()
 
