@@ -439,7 +439,7 @@ def test_a_service_that_goes_away_leaves_a_message_a_partial_result_and_a_way_on
     audit.work.wait(30)
     assert audit.check.run.progress.state == "failed"
     assert service.url in message(audit)
-    assert message(audit).startswith("The verification service does not answer (")
+    assert message(audit).startswith(f"The verification service at {service.url} does not answer. ")
     assert "What is checked so far is kept. Press Resume when it is back." in message(audit)
     assert (result_of(audit)["E-Mail_status"] == "done").sum() >= 3
     assert shown(audit, "check")["button"]["label"] == "Resume"
@@ -450,7 +450,9 @@ def test_a_service_that_goes_away_leaves_a_message_a_partial_result_and_a_way_on
     assert paid(service) == 40
 
 
-def test_without_an_estimate_the_button_asks_again_instead_of_spending(contacts, service, tmp_path):
+def test_without_an_estimate_the_button_asks_again_instead_of_spending(
+    contacts, service, tmp_path, caplog
+):
     cable = Cable()
     cable.is_out = True
     audit = ready(
@@ -460,7 +462,11 @@ def test_without_an_estimate_the_button_asks_again_instead_of_spending(contacts,
         journal=tmp_path / "j.db",
     )
     assert audit.plan is None
-    assert service.url in message(audit)
+    assert message(audit) == (
+        f"The verification service at {service.url} does not answer. Until it does, "
+        "the cost is not known. Check its address and your connection, then try again."
+    )
+    assert f"GET {service.url}/api/quota: no connection" in caplog.text
     assert primary(audit) == "plan"
     assert not shown(audit, "check")["button"]["enabled"]
     cable.is_out = False
@@ -769,7 +775,7 @@ def test_a_service_that_is_away_when_asked_again_is_a_message_beside_the_button(
             ready(contacts, remote(service), validation_type="smtp", journal=tmp_path / "j.db")
         )
     ask_again(audit)
-    assert "no connection" in message(audit, "decide")
+    assert "does not answer. Until it does, the cost is not known." in message(audit, "decide")
     assert shown(audit, "decide")["kind"] == "failed"
     assert result_of(audit)["E-Mail_verdict"].value_counts()["valid"] == 11
 

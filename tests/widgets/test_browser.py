@@ -491,6 +491,28 @@ def test_a_service_that_goes_away_leaves_a_result_and_a_way_on(
     assert place.is_clean(opened)
 
 
+def test_a_service_that_is_away_before_the_check_is_said_where_the_cost_stands(
+    local_page: Place, opened: AuditPage, tmp_path: Path
+) -> None:
+    with paced_service() as service:
+        pass  # its address answers no more
+    show_audit(local_page, opened, service)
+    opened.upload(contacts(tmp_path))
+    message = opened.shown("The verification service at")
+    assert message.inner_text().endswith(
+        f"{service.url} does not answer. Until it does, the cost is not known. "
+        "Check its address and your connection, then try again."
+    )
+    expect(opened.audit.locator(".mv-notice-failed")).to_have_count(1)
+    expect(opened.audit.locator(".mv-cost")).to_have_count(0)
+    choice = opened.audit.get_by_role("group", name=f"How deep, by {service.url}")
+    expect(choice.locator("xpath=../following-sibling::*[1]")).to_contain_text("does not answer")
+    expect(opened.button("Verify")).to_be_disabled()
+    expect(opened.button("Try again")).to_be_enabled()
+    assert violations(opened) == []
+    assert local_page.is_clean(opened)
+
+
 def violations(opened: AuditPage) -> list[str]:
     """What axe-core finds, where it could be got."""
     return opened.violations() if AXE.exists() else []

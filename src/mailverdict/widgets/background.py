@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ..errors import MailVerdictError
+from ..errors import MailVerdictError, TransportError
 from .wording import plain_words
 
 logger = logging.getLogger("mailverdict")
@@ -101,10 +101,15 @@ class Background:
         if text:
             self.spoken = text
 
-    def say_error(self, section: str, exc: Exception) -> None:
-        """Show an error in a section; one that is not expected also goes to the log."""
+    def say_error(self, section: str, exc: Exception, what_to_do: str = "") -> None:
+        """Show an error in a section, and what to do about it.
+
+        One that is not expected also goes to the log, and so does the request that had no answer.
+        """
+        if isinstance(exc, TransportError):
+            logger.warning("%s", exc)
         if isinstance(exc, MailVerdictError):
-            self.say(section, plain_words(exc), "failed")
+            self.say(section, f"{plain_words(exc)} {what_to_do}".rstrip(), "failed")
         elif isinstance(exc, MemoryError):
             self.say(section, "There is not enough memory for this.", "failed")
         else:

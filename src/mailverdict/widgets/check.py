@@ -26,7 +26,7 @@ from ..runs.plan import Plan
 from ..runs.progress import Progress, Rate
 from ..runs.run import Run
 from ..table.options import check_options
-from .background import Background
+from .background import Background, logger
 from .listing import AuditedRows
 from .source import readable
 from .steps import Planned, Prepared, ResultInfo
@@ -235,6 +235,8 @@ class Check:
         error = None
         if future is not None and progress.state == "failed":
             error = future.exception()
+        if isinstance(error, TransportError):
+            logger.warning("%s", error)
         if isinstance(error, TransportError | ResolverError):
             what_to_do = "Press Start again when it is back."
             if can_resume:

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from ..errors import ColumnError, InputError, MailVerdictError, SettingsError
+from ..errors import ColumnError, InputError, MailVerdictError, SettingsError, TransportError
 from ..frames.planning import resolver_notices
 from ..frames.policy import POLICIES, Policy, find_policy
 from ..model.paths import user_path
@@ -63,6 +63,10 @@ from .wording import (
 
 SECTIONS = ("list", "tidy", "check", "decide", "page")
 NOTHING_LOADED = "load a table and choose its column first"
+# Of a service that does not answer when it is asked for the quota.
+WHEN_AWAY = (
+    "Until it does, the cost is not known. Check its address and your connection, then try again."
+)
 OF_EARLIER = (
     "Words beside an address, other columns and the suppression list are in your file,"
     " and not in a run."
@@ -245,7 +249,12 @@ class AuditState:
             self.steps[name].run(inputs)
         except Exception as exc:  # noqa: BLE001 - shown on the page
             section = SECTION_OF.get(name, name)
-            self.work.say_error("list" if isinstance(exc, ColumnError) else section, exc)
+            what_to_do = ""
+            if isinstance(exc, ColumnError):
+                section = "list"
+            elif isinstance(exc, TransportError):
+                what_to_do = WHEN_AWAY
+            self.work.say_error(section, exc, what_to_do)
             is_shown = True
         if name in BUSY:
             self.work.busy[name] = ""

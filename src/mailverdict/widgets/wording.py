@@ -5,6 +5,7 @@ Labels that others show too are imported.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -71,6 +72,8 @@ POLICY_LABELS = {
     "strict": ("Strict: send valid persons only", "Strict: review shared mailboxes, too"),
     "lenient": ("Lenient: send shared mailboxes, too", "Lenient: do not review likely typos"),
 }
+# How an error begins that names a request: ``GET https://x.example/quota: no connection: ...``.
+REQUEST = re.compile(r"[A-Z]+ (?P<service>https?://[^/\s]+)")
 MAX_MOVES = 3
 # Switches of the step "Tidy" besides the repairs.
 SWITCH_LABELS = {
@@ -169,20 +172,23 @@ def describe_headline(counts: Counts, depth: str) -> dict[str, str]:
 
 
 def plain_words(error: Exception) -> str:
-    """An error as a sentence for a person who did not write the program; details in brackets.
+    """An error as a sentence for a person who did not write the program.
 
     >>> plain_words(ResolverError("192.0.2.1:53 gave no answer. Use LocalBackend(resolver=...)"))
     'This computer has no connection to the internet, or its network does not let it look up
     domains.'
     >>> plain_words(ResolverError("192.0.2.1:53 gives no MX records for gmail.com, which is false"))
     'This network gives false answers about domains, as one does that asks for a login first.'
-    >>> plain_words(TransportError("GET https://x.example/quota: connection refused"))
-    'The verification service does not answer (GET https://x.example/quota: connection refused).'
+    >>> plain_words(TransportError("GET https://x.example/quota: no connection: refused"))
+    'The verification service at https://x.example does not answer.'
     """
     if isinstance(error, ResolverError):
         return plain_notice(str(error), always=True)
     if isinstance(error, TransportError):
-        return f"The verification service does not answer ({str(error).rstrip('.')})."
+        request = REQUEST.match(str(error))
+        if request is None:
+            return "The verification service does not answer."
+        return f"The verification service at {request['service']} does not answer."
     return sentence(str(error))
 
 

@@ -295,13 +295,16 @@ function CheckStep() {
   const { plan, progress, running } = check;
   // That the quota is used up is said once, with the time until there is more.
   const isSaid = check.quota_over && check.message.startsWith(QUOTA_OVER);
+  // Why the cost is not known is said in its place.
+  const isUnknown = !plan && check.kind === "failed";
   return html`
     <${Depths} off=${running} />
-    <div class="mv-cost" aria-live="off">
+    ${isUnknown && html`<${Notices} kind="failed" message=${check.message} busy=${check.busy} />`}
+    ${!isUnknown &&
+    html`<div class="mv-cost" aria-live="off">
       ${plan && html`<${Plan} plan=${plan} running=${running} />`}
-      ${!plan && check.kind === "failed" && html`<p class="mv-soft">The cost is not known.</p>`}
-      ${!plan && check.kind !== "failed" && html`<${Notices} busy=${check.busy || "Working out the cost…"} />`}
-    </div>
+      ${!plan && html`<${Notices} busy=${check.busy || "Working out the cost…"} />`}
+    </div>`}
     ${check.can_refresh &&
     html`<${Switch} id=${`${id}-refresh`} label="Ask again about addresses without a clear answer" on=${check.is_refreshing}
       disabled=${running} onChange=${(isOn) => act("set_refresh", { is_on: isOn })} />`}
@@ -310,7 +313,7 @@ function CheckStep() {
     ${check.quota_over && html`<${Notice} kind="warned" role="status">${check.quota_over}<//>`}
     ${progress && html`<${Progress} progress=${progress} running=${running} />`}
     ${check.notices.map((each) => html`<${Notice} key=${each} kind="warned">${each}<//>`)}
-    <${Notices} kind=${check.kind} message=${isSaid ? "" : check.message} />
+    <${Notices} kind=${check.kind} message=${isSaid || isUnknown ? "" : check.message} />
   `;
 }
 
