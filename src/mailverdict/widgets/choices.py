@@ -65,11 +65,12 @@ class ByPerson:
         self, keys: pa.StringArray, value: str | int, times: Mapping[int, datetime] | None = None
     ) -> ByPerson:
         """With one value for some people, in place of theirs, and times of more waves."""
-        rest, new = self.without(keys), pa.repeat(pa.scalar(value, self.values.type), len(keys))
+        rest = self.without(keys)
+        new = pa.repeat(pa.scalar(value, self.values.type), len(keys))
         return ByPerson(
-            pa.concat_arrays([rest.keys, keys]),
-            pa.concat_arrays([rest.values, new]),
-            {**self.times, **(times or {})},
+            keys=pa.concat_arrays([rest.keys, keys]),
+            values=pa.concat_arrays([rest.values, new]),
+            times={**self.times, **(times or {})},
         )
 
     def of(self, people: pa.StringArray) -> pa.Array:
@@ -96,24 +97,33 @@ def decide(
     A cell without an address cannot be sent, and a row without a suggestion has none to use: these
     stay as they are.
     """
-    if what not in (*DECISIONS, UNDECIDED):
-        raise SettingsError(
-            f"{what!r} is not a decision; there are {', '.join((*DECISIONS, UNDECIDED))}"
-        )
-    is_whole = isinstance(rows, np.ndarray) or all(type(each) is int for each in rows)
-    if not is_whole or (len(rows) and not 0 <= np.min(rows) <= np.max(rows) < len(listing.rows)):
+    words = (*DECISIONS, UNDECIDED)
+    if what not in words:
+        raise SettingsError(f"{what!r} is not a decision; there are {', '.join(words)}")
+    if not are_positions(rows, len(listing.rows)):
         raise SettingsError("these rows are not in the result: give their positions")
-    at = listing.of_same_people(np.asarray(rows, np.int64))
+    same = listing.of_same_people(np.asarray(rows, np.int64))
     if what == "send":
-        at = at[listing.has_address[at]]
+        same = same[listing.has_address[same]]
     if what == "suggestion":
-        at = at[listing.pair[at] >= 0]
-    keys, pairs = listing.keys_of(at), listing.pairs_of(at)
-    words = decided.put(keys, what) if what in ("send", "remove") else decided.without(keys)
+        same = same[listing.pair[same] >= 0]
+    keys = listing.keys_of(same)
+    pairs = listing.pairs_of(same)
+    if what == "suggestion":
+        return decided.without(keys), accepted | pairs
     if what == UNDECIDED:  # also suggestions that are in the cells already
-        meant = listing.accepted_addresses(at)
-        accepted = frozenset(each for each in accepted if each[1] not in meant)
-    return words, accepted | pairs if what == "suggestion" else accepted - pairs
+        addresses = listing.accepted_addresses(same)
+        accepted = frozenset(pair for pair in accepted if pair[1] not in addresses)
+        return decided.without(keys), accepted - pairs
+    return decided.put(keys, what), accepted - pairs
+
+
+def are_positions(rows: Sequence[int] | npt.NDArray[Any], size: int) -> bool:
+    """Whether these are positions of rows."""
+    if not len(rows):
+        return True
+    is_whole = isinstance(rows, np.ndarray) or all(type(row) is int for row in rows)
+    return is_whole and 0 <= np.min(rows) <= np.max(rows) < size
 
 
 def rows_of_domain(listing: Listing, domain: str) -> npt.NDArray[Any]:
@@ -125,19 +135,35 @@ def rows_of_domain(listing: Listing, domain: str) -> npt.NDArray[Any]:
 
 def read_decisions(frame: pd.DataFrame, at: int) -> tuple[ByPerson, frozenset[Pair]]:
     """The decisions in a file that was downloaded from the page, about the column at a position."""
-    labels = [label_of(frame.columns[at], None, each.name) for each in DECISION_COLUMNS]
-    names = list(frame.columns)
-    if any(names.count(label) != 1 for label in labels):
-        return NOTHING, frozenset()
-    words, meant = (read_present(to_array(frame.iloc[:, names.index(label)])) for label in labels)
+    columns = []
+    for column in DECISION_COLUMNS:
+        cells = result_cells(frame, at, column.name)
+        if cells is None:
+            return NOTHING, frozenset()
+        columns.append(read_present(to_array(cells)))
+    words, meant = columns
     rows = pc.indices_nonzero(pc.is_in(words, value_set=pa.array(DECISIONS)))
-    words, meant = words.take(rows), meant.take(rows)
+    words = words.take(rows)
+    meant = meant.take(rows)
     written = repaired_texts(frame.iloc[rows.to_pylist(), at])
     is_word = pc.not_equal(words, "suggestion")
     keys = people_of(address_keys(pc.coalesce(meant, written)))
     decided = last_of(keys.filter(is_word), words.filter(is_word))
-    pairs = zip(written.to_pylist(), meant.to_pylist(), strict=True)
-    return decided, frozenset(pair for pair in pairs if pair[1] is not None and pair[0] != pair[1])
+    accepted = set()
+    for typed, right in zip(written.to_pylist(), meant.to_pylist(), strict=True):
+        if right is not None and typed != right:
+            accepted.add((typed, right))
+    return decided, frozenset(accepted)
+
+
+def result_cells(frame: pd.DataFrame, at: int, name: str) -> pd.Series[Any] | None:
+    """A result column about the column at a position; None unless the file has it once."""
+    label = label_of(frame.columns[at], None, name)
+    names = list(frame.columns)
+    if names.count(label) != 1:
+        return None
+    cells: pd.Series[Any] = frame.iloc[:, names.index(label)]
+    return cells
 
 
 def last_of(keys: pa.StringArray, values: pa.Array) -> ByPerson:
@@ -149,25 +175,24 @@ def last_of(keys: pa.StringArray, values: pa.Array) -> ByPerson:
 
 def read_waves(frame: pd.DataFrame, at: int) -> ByPerson:
     """Who was mailed in which wave, by a file of the page or of `mailverdict.mailing`."""
-    wave, clean = (label_of(frame.columns[at], None, name) for name in ("wave", "clean"))
-    names = list(frame.columns)
-    if names.count(wave) != 1:
+    wave = result_cells(frame, at, "wave")
+    if wave is None:
         return NO_WAVES
-    numbers = (
-        pd.to_numeric(frame.iloc[:, names.index(wave)], errors="coerce").fillna(0).astype("int64")
-    )
+    numbers = pd.to_numeric(wave, errors="coerce").fillna(0).astype("int64")
     rows = np.flatnonzero(numbers > 0)
+    numbers = numbers.iloc[rows]
     written = repaired_texts(frame.iloc[rows, at])
-    if names.count(clean) == 1:  # `read_verdicts` does not write it
-        written = pc.coalesce(read_present(to_array(frame.iloc[rows, names.index(clean)])), written)
-    waves = last_of(people_of(address_keys(written)), pa.array(numbers.iloc[rows], pa.int64()))
-    wave_at = label_of(frame.columns[at], None, "wave_at")
-    if names.count(wave_at) != 1:
+    clean = result_cells(frame, at, "clean")  # `read_verdicts` does not write it
+    if clean is not None:
+        repaired = read_present(to_array(clean.iloc[rows]))
+        written = pc.coalesce(repaired, written)
+    people = people_of(address_keys(written))
+    waves = last_of(people, pa.array(numbers, pa.int64()))
+    wave_at = result_cells(frame, at, "wave_at")
+    if wave_at is None:
         return waves
-    moments = pd.to_datetime(
-        frame.iloc[rows, names.index(wave_at)], utc=True, format="ISO8601", errors="coerce"
-    )
-    earliest = moments.groupby(numbers.iloc[rows]).min().dropna()
+    moments = pd.to_datetime(wave_at.iloc[rows], utc=True, format="ISO8601", errors="coerce")
+    earliest = moments.groupby(numbers).min().dropna()
     times = dict(zip(earliest.index.tolist(), earliest.tolist(), strict=True))
     return replace(waves, times=times)
 
@@ -183,25 +208,30 @@ def find_typos(listing: Listing) -> list[dict[str, Any]]:
 
     `decided` is what holds for all of them: one of `DECISIONS`, or nothing.
     """
-    rows, names = np.flatnonzero(listing.typo >= 0), listing.typos
-    group = listing.typo[rows].astype(np.int64)
-    of_people = np.unique(group * (len(listing.people) + 1) + listing.person[rows]) // (
-        len(listing.people) + 1
-    )
-    people = np.bincount(of_people, minlength=len(names)).tolist()
+    rows = np.flatnonzero(listing.typo >= 0)
+    typo = listing.typo[rows].astype(np.int64)
+    width = len(listing.people) + 1
+    people_at_typos = np.unique(typo * width + listing.person[rows])
+    people = np.bincount(people_at_typos // width, minlength=len(listing.typos)).tolist()
+    decisions_at_typos = np.unique(typo * MAX_WORDS + listing.rows.decision[rows])
     words: dict[int, set[str]] = {}
-    for each in np.unique(group * MAX_WORDS + listing.rows.decision[rows]).tolist():
-        words.setdefault(each // MAX_WORDS, set()).add(listing.word_of(each % MAX_WORDS))
-    found = [
-        {
+    for code in decisions_at_typos.tolist():
+        number, decision = divmod(code, MAX_WORDS)
+        words.setdefault(number, set()).add(listing.word_of(decision))
+    typos = []
+    for number, (typed, meant) in enumerate(listing.typos):
+        decided = ""
+        if len(words[number]) == 1:
+            decided = min(words[number])
+        typo_part = {
             "domain": typed,
-            "suggested": right,
-            "people": people[at],
-            "decided": min(words[at]) if len(words[at]) == 1 else "",
+            "suggested": meant,
+            "people": people[number],
+            "decided": decided,
         }
-        for at, (typed, right) in enumerate(names)
-    ]
-    return sorted(found, key=lambda each: (-each["people"], each["domain"]))[:MAX_TYPOS]
+        typos.append(typo_part)
+    typos.sort(key=lambda part: (-part["people"], part["domain"]))
+    return typos[:MAX_TYPOS]
 
 
 def describe_to_check(listing: Listing, *, is_metered: bool, known: int = 0) -> str:
@@ -212,9 +242,12 @@ def describe_to_check(listing: Listing, *, is_metered: bool, known: int = 0) -> 
     `known` of them have an answer already, which costs nothing.
     """
     count = len(listing.addresses_to_check())
-    units = max(count - known, 0) if is_metered else 0
-    cost = f"costs {count_of(units, 'address')} of the quota" if units else "costs nothing"
-    return f"{count_of(count, 'address')} to check: {cost}." if count else ""
+    if not count:
+        return ""
+    cost = "costs nothing"
+    if is_metered and count > known:
+        cost = f"costs {count_of(count - known, 'address')} of the quota"
+    return f"{count_of(count, 'address')} to check: {cost}."
 
 
 # --- all choices ----------------------------------------------------------------------------------
@@ -246,40 +279,44 @@ class Choices:
 
     def for_check(self) -> Choices:
         """What a result depends on: other choices do not make it an earlier one."""
-        is_used = self.suppress and bool(self.suppression)
+        suppression = ""
+        if self.suppress:
+            suppression = self.suppression
         return replace(
             self,
             policy="",
             decided=NOTHING,
             waved=NO_WAVES,
-            suppress=is_used,
-            suppression=self.suppression if is_used else "",
+            suppress=bool(suppression),
+            suppression=suppression,
         )
 
     def to_json(self) -> dict[str, Any]:
         """Values that JSON can hold, but for those by person."""
-        kept = {
-            name: value for name, value in self.__dict__.items() if not isinstance(value, ByPerson)
-        }
-        return {
-            **kept,
-            "off": sorted(self.off),
-            "refused": sorted(self.refused),
-            "accepted": sorted(self.accepted),
-        }
+        kept = {}
+        for name, value in self.__dict__.items():
+            if isinstance(value, frozenset):
+                kept[name] = sorted(value)
+            elif not isinstance(value, ByPerson):
+                kept[name] = value
+        return kept
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> Choices:
         """The choices that were kept; an error for anything else."""
+        column = kept["column"]
+        if column is not None:
+            column = int(column)
+        accepted = {(str(written), str(meant)) for written, meant in kept["accepted"]}
         return cls(
-            column=None if kept["column"] is None else int(kept["column"]),
+            column=column,
             off=frozenset(map(str, kept["off"])),
             split=bool(kept["split"]),
             merge=bool(kept["merge"]),
             refused=frozenset(map(int, kept.get("refused", ()))),
             suppress=bool(kept["suppress"]),
             suppression=str(kept["suppression"]),
-            accepted=frozenset((str(written), str(meant)) for written, meant in kept["accepted"]),
+            accepted=frozenset(accepted),
             depth=str(kept["depth"]),
             policy=str(kept["policy"]),
         )

@@ -15,7 +15,8 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from copy import copy
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -82,25 +83,89 @@ UNCLEAR = (Verdict.UNKNOWN, Status.ERROR)  # buckets of rows that are asked abou
 WORDS = (None, *DECISIONS, WAITING)  # what is decided about a row, by code
 
 
+# --- kinds of rows --------------------------------------------------------------------------------
+
+
+def lines_of(kind: Alike) -> Collection[str]:
+    """The line of the summary that a kind of rows is counted in."""
+    return (kind.line,)
+
+
+def actions_of(kind: Alike) -> Collection[str]:
+    """What is done with a kind of rows."""
+    return (str(kind.action),)
+
+
 def reasons_of(kind: Alike) -> Collection[str]:
     """The reason of a kind of rows, if it has one."""
-    found = reason_of(kind)
-    return () if found is None else (found[1],)
+    reason = reason_of(kind)
+    if reason is None:
+        return ()
+    return (reason[1],)
 
 
 def repairs_of(kind: Alike) -> Collection[str]:
     """The repairs of a kind of rows."""
-    return kind.change.split(";") if kind.change else ()
+    if not kind.change:
+        return ()
+    return kind.change.split(";")
 
 
-# What rows are found by besides their domain: the values of a kind of rows, and the order in which
-# they are shown if that is not by number.
-FACET_VALUES: Mapping[str, tuple[Callable[[Alike], Collection[str]], Sequence[str]]] = {
-    "verdict": (lambda kind: (kind.line,), (*BUCKETS, SEVERAL_ADDRESSES)),
-    "action": (lambda kind: (str(kind.action),), ACTIONS),
-    "reason": (reasons_of, ()),
-    "repaired": (repairs_of, tuple(REPAIR_LABELS)),
+class Facet(NamedTuple):
+    """What rows are found by: the values of a kind of rows, and the order in which they are shown.
+
+    Without an order the values of the most rows come first.
+    """
+
+    values_of: Callable[[Alike], Collection[str]]
+    order: Sequence[str] = ()
+
+
+FACET_VALUES: Mapping[str, Facet] = {  # but for domains
+    "verdict": Facet(lines_of, (*BUCKETS, SEVERAL_ADDRESSES)),
+    "action": Facet(actions_of, ACTIONS),
+    "reason": Facet(reasons_of),
+    "repaired": Facet(repairs_of, tuple(REPAIR_LABELS)),
 }
+
+
+def is_valid(kind: Alike) -> bool:
+    return kind.bucket == Verdict.VALID
+
+
+def is_invalid(kind: Alike) -> bool:
+    return kind.bucket == Verdict.INVALID
+
+
+def is_sent(kind: Alike) -> bool:
+    return kind.action == "send"
+
+
+def is_repeated(kind: Alike) -> bool:
+    """Whether rows of this kind are removed since they repeat another one."""
+    return kind.cause == "duplicate"
+
+
+def is_unclear(kind: Alike) -> bool:
+    """Whether rows of this kind are asked about again; not those with several addresses."""
+    return kind.bucket in UNCLEAR and kind.why != SEVERAL_ADDRESSES
+
+
+def is_left(kind: Alike) -> bool:
+    """Whether rows of this kind are still to be checked.
+
+    Not those that are removed whatever a check finds.
+    """
+    if kind.suppressed or kind.is_repeated or kind.decision == "remove":
+        return False
+    return kind.bucket == Status.PENDING
+
+
+def has_correction(kind: Alike) -> bool:
+    """Whether the verdict of rows of this kind is that of a suggestion."""
+    return ACCEPTED in repairs_of(kind)
+
+
 FACETS = ("verdict", "action", "reason", "domain", "repaired")
 FILTERS = (*FACETS, "group")  # the groups of a column of the user's, which are shown elsewhere
 
@@ -111,7 +176,9 @@ class AuditedRows:
     def __init__(
         self, frame: pd.DataFrame, column: Hashable, table: pa.Table, note: dict[str, Any]
     ) -> None:
-        self.frame, self.column, self.note = frame, column, note
+        self.frame = frame
+        self.column = column
+        self.note = note
         self.table = table  # a row per row of the frame
         self.decision: Codes = np.zeros(len(table), np.int8)  # of each row, of `WORDS`
         # Of a mailing in which each row was mailed; 0 for none.
@@ -126,7 +193,8 @@ class AuditedRows:
 
         With `is_merged`, duplicates were looked for.
         """
-        table, data = frame.join(unique), frame.tables[0]
+        data = frame.tables[0]
+        table = frame.join(unique)
         # Without it the columns about duplicates may be of an earlier file, which may have had
         # other rows.
         note = {**frame.note, DROPS_DUPLICATES: is_merged}
@@ -142,41 +210,45 @@ class AuditedRows:
 
         With decisions and waves, if there are any.
         """
-        at: Any = slice(None)
         frame = self.frame
         table = self.table
+        decision = self.decision
+        is_corrected = self.is_corrected
+        wave = self.wave
         if rows is not None:
-            at = rows
             frame = frame.take(rows)
             table = table.take(pa.array(rows))
-        data = Table(frame, self.column)
-        wanted = (*columns, *REPAIR_COLUMNS)
+            decision = decision[rows]
+            is_corrected = is_corrected[rows]
+            wave = wave[rows]
+        wanted = [*columns, *REPAIR_COLUMNS]
         if self.has_decisions:
-            word = self.decision[at]
-            is_waiting = pa.array(word == WORDS.index(WAITING))
-            suggestion = table["suggestion"].cast(pa.string())
-            chosen = texts_where(is_waiting, suggestion)
-            is_corrected = pa.array(self.is_corrected[at])
-            address = pc.if_else(is_corrected, table["clean"], chosen)
-            words = pa.array([*WORDS[:-1], "suggestion"]).take(pa.array(word))
-            table = table.append_column("decision", words)
-            table = table.append_column("decided_address", address)
-            wanted = (*wanted, *DECISION_COLUMNS)
-        # Of an earlier file.
-        if self.wave.any() or label_of(self.column, None, "wave") in self.frame.columns:
-            wave = self.wave[at]
-            wave_at = times_of_waves(wave, self.wave_times)
+            table = with_decisions(table, decision, is_corrected)
+            wanted += DECISION_COLUMNS
+        if self.has_waves:
             table = table.append_column("wave", pa.array(wave, mask=wave == 0))
-            table = table.append_column("wave_at", wave_at)
-            wanted = (*wanted, *WAVE_COLUMNS)
-        out: pd.DataFrame = data.attach(table, name_columns(data, None, wanted), wanted, self.note)
+            table = table.append_column("wave_at", times_of_waves(wave, self.wave_times))
+            wanted += WAVE_COLUMNS
+        data = Table(frame, self.column)
+        labels = name_columns(data, None, wanted)
+        out: pd.DataFrame = data.attach(table, labels, wanted, self.note)
         return out
 
     @property
     def has_decisions(self) -> bool:
         """Whether anything is decided, also by columns of an earlier file, which are replaced."""
-        labels = (label_of(self.column, None, each.name) for each in DECISION_COLUMNS)
-        return bool(self.decision.any()) or any(label in self.frame.columns for label in labels)
+        if self.decision.any():
+            return True
+        return any(self.has_column(column.name) for column in DECISION_COLUMNS)
+
+    @property
+    def has_waves(self) -> bool:
+        """Whether anybody was mailed, also by a column of an earlier file, which is replaced."""
+        return bool(self.wave.any()) or self.has_column("wave")
+
+    def has_column(self, name: str) -> bool:
+        """Whether the user's frame has a result column, of an earlier file."""
+        return label_of(self.column, None, name) in self.frame.columns
 
     def results(self, more: Collection[str] = ()) -> Results:
         """What decides about the rows and is counted, and `more` columns by name.
@@ -185,20 +257,29 @@ class AuditedRows:
         """
         emails = to_array(Table(self.frame, self.column).values())
         cells = Table(pa.table({"email": emails}), "email")
-        besides = [column for column in COLUMNS if column.name in more]
-        columns = (*COUNTED, *besides, *REPAIR_COLUMNS)
+        columns = [*COUNTED, *REPAIR_COLUMNS]
+        columns += [column for column in COLUMNS if column.name in more]
         names = [f"email_{column.name}" for column in columns]
         table = cells.attach(self.table, names, columns, self.note)
-        suppressed = label_of(self.column, None, "suppressed")
-        if suppressed in self.frame.columns:
-            flags = to_array(self.frame[suppressed])
-            table = table.append_column("email_suppressed", flags)
-        duplicate_of = label_of(self.column, None, "duplicate_of")
-        if duplicate_of in self.frame.columns:
-            is_there = self.frame[duplicate_of].notna().to_numpy(np.bool_)
+        if self.has_column("suppressed"):
+            suppressed = self.frame[label_of(self.column, None, "suppressed")]
+            table = table.append_column("email_suppressed", to_array(suppressed))
+        if self.has_column("duplicate_of"):
+            duplicate_of = self.frame[label_of(self.column, None, "duplicate_of")]
+            is_there = duplicate_of.notna().to_numpy(np.bool_)
             flags = pa.array(is_there, mask=~is_there)
             table = table.append_column("email_duplicate_of", flags)
         return Results(table, "email", None)
+
+
+def with_decisions(table: pa.Table, decision: Codes, is_corrected: Flags) -> pa.Table:
+    """With what is decided about each row, and the suggestion if that is what is decided."""
+    is_waiting = pa.array(decision == WORDS.index(WAITING))
+    suggestion = texts_where(is_waiting, table["suggestion"].cast(pa.string()))
+    address = pc.if_else(pa.array(is_corrected), table["clean"], suggestion)
+    words = pa.array([*WORDS[:-1], "suggestion"])
+    table = table.append_column("decision", words.take(pa.array(decision)))
+    return table.append_column("decided_address", address)
 
 
 class Listing:
@@ -215,18 +296,19 @@ class Listing:
         accepted: frozenset[Pair] = frozenset(),
         waved: ByPerson = NO_WAVES,
     ) -> None:
-        self.rows, self.column, self.policy = rows, rows.column, find_policy(policy)
-        found = rows.results()
-        keys = keys_of(found)
+        self.rows = rows
+        self.column = rows.column
+        self.policy = find_policy(policy)
+        results = rows.results()
+        keys = keys_of(results)
         self.whole = Counts(self.policy)  # what neither policy nor decisions change
-        self.whole.add_addresses(found, keys)
+        self.whole.add_addresses(results, keys)
         # Before decisions.
-        self.first_kind, self.first_kinds = group_alike(facts_of(found, self.policy))
+        self.first_kind, self.first_kinds = group_alike(facts_of(results, self.policy))
         self.domain, self.domains = codes_of(domains_of(keys))
-        is_valid = np.array([each.bucket == Verdict.VALID for each in self.first_kinds], np.bool_)
-        self.has_address: Flags = to_bools(found["clean"].is_valid()) | is_valid[self.first_kind]
+        self.has_address: Flags = to_bools(results["clean"].is_valid()) | self.first_that(is_valid)
         self.find_people(keys)
-        self.find_pairs(found)
+        self.find_pairs(results)
         self.chosen: dict[str, set[str]] = {name: set() for name in FILTERS}
         self.group_codes: dict[int, tuple[list[str], Codes]] = {}  # by position of a column
         self.words = ""
@@ -245,29 +327,41 @@ class Listing:
         self.people: pa.StringArray = coded.dictionary
         self.person: Codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
 
-    def find_pairs(self, found: Results) -> None:
+    def first_that(self, is_such: Callable[[Alike], bool]) -> Flags:
+        """Rows of some kinds, before decisions."""
+        flags = [is_such(kind) for kind in self.first_kinds]
+        return np.array(flags, np.bool_)[self.first_kind]
+
+    def find_pairs(self, results: Results) -> None:
         """The text of each row with a suggestion, and what was meant; -1 for none.
 
         These are the suggestions that the step "Tidy" accepts.
         """
-        has = found["suggestion"].is_valid()
-        self.has_suggestion: Flags = to_bools(has)
-        written = cut_long(strip_texts(found.addresses.filter(has).fill_null("")))
-        joined = pc.binary_join_element_wise(
-            written, found["suggestion"].filter(has), "\n"
-        ).dictionary_encode()
-        self.pairs: list[Pair] = []
-        domains = []  # as typed, as meant
-        for text in joined.dictionary.to_pylist():
-            typed, _, meant = text.rpartition("\n")
-            self.pairs.append((typed, meant))
-            domains.append((domain_of(typed), domain_of(meant)))
+        has_suggestion = results["suggestion"].is_valid()
+        self.has_suggestion: Flags = to_bools(has_suggestion)
+        texts = results.addresses.filter(has_suggestion).fill_null("")
+        written = cut_long(strip_texts(texts))
+        meant = results["suggestion"].filter(has_suggestion)
+        joined = pc.binary_join_element_wise(written, meant, "\n")
+        coded = joined.dictionary_encode()
         self.pair: Codes = np.full(len(self.rows), -1, np.int32)
-        self.pair[self.has_suggestion] = joined.indices.to_numpy(zero_copy_only=False)
-        self.typos = [pair for pair in dict.fromkeys(domains) if pair[0] != pair[1]]
-        code_of = {pair: code for code, pair in enumerate(self.typos)}
-        codes = [code_of.get(pair, -1) for pair in domains]
-        self.typo = np.array([*codes, -1], np.int32)[self.pair]  # the last one: no suggestion
+        self.pair[self.has_suggestion] = coded.indices.to_numpy(zero_copy_only=False)
+        self.pairs: list[Pair] = []
+        self.typos: list[Pair] = []  # their domains, where these differ
+        code_of: dict[Pair, int] = {}
+        codes = []  # of the typo of each pair
+        for text in coded.dictionary.to_pylist():
+            typed, _, right = text.rpartition("\n")
+            self.pairs.append((typed, right))
+            typo = (domain_of(typed), domain_of(right))
+            if typo[0] == typo[1]:
+                codes.append(-1)
+                continue
+            if typo not in code_of:
+                code_of[typo] = len(self.typos)
+                self.typos.append(typo)
+            codes.append(code_of[typo])
+        self.typo = by_code(self.pair, codes, -1)
 
     # --- decisions and actions --------------------------------------------------------------------
 
@@ -276,31 +370,31 @@ class Listing:
 
         See `choices`.
         """
-        corrected = np.array(
-            [ACCEPTED in (each.change or "").split(";") for each in self.first_kinds], np.bool_
-        )
-        self.rows.is_corrected = corrected[self.first_kind]
-        word = self.rows.is_corrected * np.int8(WORDS.index("suggestion"))
-        # The last one: no suggestion.
-        is_accepted = np.array([*(pair in accepted for pair in self.pairs), False])
-        word[is_accepted[self.pair]] = WORDS.index(WAITING)
+        rows = self.rows
+        rows.is_corrected = self.first_that(has_correction)
+        decision = rows.is_corrected * np.int8(WORDS.index("suggestion"))
+        is_accepted = [pair in accepted for pair in self.pairs]
+        decision[by_code(self.pair, is_accepted, False)] = WORDS.index(WAITING)
         if len(decided):
-            said = pc.index_in(decided.of(self.people), value_set=pa.array(WORDS)).to_numpy()
-            of_person = np.append(said, 0).astype(np.int8)[self.person]  # the last one: nobody
-            word = np.where(of_person, of_person, word)
-        self.rows.decision = word
-        combined = self.first_kind.astype(np.int64) * len(WORDS) + word
-        present = np.flatnonzero(
-            np.bincount(combined, minlength=len(self.first_kinds) * len(WORDS))
-        )
-        renumbered = np.zeros(len(self.first_kinds) * len(WORDS), np.int32)
+            words = pc.index_in(decided.of(self.people), value_set=pa.array(WORDS))
+            of_people = np.append(words.to_numpy(), 0).astype(np.int8)  # the last one: nobody
+            by_hand = of_people[self.person]
+            decision = np.where(by_hand, by_hand, decision)
+        rows.decision = decision
+        # The kinds of rows again, now by what is decided, too.
+        width = len(WORDS)
+        combined = self.first_kind.astype(np.int64) * width + decision
+        size = len(self.first_kinds) * width
+        present = np.flatnonzero(np.bincount(combined, minlength=size))
+        renumbered = np.zeros(size, np.int32)
         renumbered[present] = np.arange(len(present))
         self.kind: Codes = renumbered[combined]
+        self.undecided_kinds: list[Alike] = []
+        for code in present.tolist():
+            first, word = divmod(code, width)
+            kind = self.first_kinds[first]._replace(decision=WORDS[word])
+            self.undecided_kinds.append(kind)
         self.judged: dict[Policy, tuple[list[Alike], Counts]] = {}
-        self.undecided_kinds = [
-            self.first_kinds[each // len(WORDS)]._replace(decision=WORDS[each % len(WORDS)])
-            for each in present.tolist()
-        ]
         self.set_policy(self.policy)
 
     def set_policy(self, policy: Policy | str) -> None:
@@ -308,15 +402,19 @@ class Listing:
         self.facet_counts.clear()
         self.policy = find_policy(policy)
         self.kinds, self.counts = self.judge(self.policy)
-        actions = [ACTIONS.index(str(kind.action)) for kind in self.kinds]
-        self.action = np.array(actions, np.int8)[self.kind]
         self.causes: list[str] = []
+        actions = []  # the code of the action of each kind
         codes = []  # of the reason of each kind
         for kind in self.kinds:
+            actions.append(ACTIONS.index(str(kind.action)))
             reason = next(iter(reasons_of(kind)), "")
-            if reason and reason not in self.causes:
+            if not reason:
+                codes.append(-1)
+                continue
+            if reason not in self.causes:
                 self.causes.append(reason)
-            codes.append(self.causes.index(reason) if reason else -1)
+            codes.append(self.causes.index(reason))
+        self.action = np.array(actions, np.int8)[self.kind]
         self.cause = np.array(codes, np.int32)[self.kind]
         if self.words:  # they may be in other reasons now
             words = self.words
@@ -331,15 +429,18 @@ class Listing:
         """
         if policy in self.judged:
             return self.judged[policy]
-        kinds, counts = apply_policy(self.undecided_kinds, policy), copy(self.whole)
+        kinds = apply_policy(self.undecided_kinds, policy)
         numbers = np.bincount(self.kind, minlength=len(kinds)).tolist()
-        counts.policy, counts.alike = policy, Counter(dict(zip(kinds, numbers, strict=True)))
-        is_sent = np.array([each.action == "send" for each in kinds], np.bool_)[self.kind]
-        counts.people = int(np.count_nonzero(self.is_among(is_sent)))
+        counts = copy(self.whole)
+        counts.policy = policy
+        counts.alike = Counter(dict(zip(kinds, numbers, strict=True)))
+        sent = np.array([is_sent(kind) for kind in kinds], np.bool_)
+        counts.people = int(np.count_nonzero(self.is_among(sent[self.kind])))
         decided = np.flatnonzero(self.rows.decision)[:TOP_DECIDED]
         if len(decided):
             counts.decided = []
-            counts.add_decided(Results(self.rows.to_frame(decided, CORE), self.column, None))
+            frame = self.rows.to_frame(decided, CORE)
+            counts.add_decided(Results(frame, self.column, None))
         self.judged[policy] = kinds, counts
         return kinds, counts
 
@@ -349,16 +450,22 @@ class Listing:
         A repeated row names another row.
         """
         out = decide(self.rows.to_frame(rows, columns), self.column, policy=self.policy)
-        at = np.arange(len(self.rows)) if rows is None else rows
-        is_repeated = np.array([each.cause == "duplicate" for each in self.kinds], np.bool_)
-        repeated = np.flatnonzero(is_repeated[self.kind[at]])
+        if rows is None:
+            rows = np.arange(len(self.rows))
+        repeated = np.flatnonzero(self.that(is_repeated)[rows])
         if len(repeated):
-            kept = self.kept_rows[self.person[at[repeated]]] + 1
+            people = self.person[rows[repeated]]
+            reasons = describe_repeats(self.kept_rows[people] + 1)
             place = list(out.columns).index(label_of(self.column, None, "action_why"))
             words = out.iloc[:, place].copy()
-            words.iloc[repeated] = describe_repeats(kept).to_pylist()
+            words.iloc[repeated] = reasons.to_pylist()
             out.isetitem(place, words.array)
         return out
+
+    def that(self, is_such: Callable[[Alike], bool]) -> Flags:
+        """Rows of some kinds."""
+        flags = [is_such(kind) for kind in self.kinds]
+        return np.array(flags, np.bool_)[self.kind]
 
     def is_among(self, rows: Rows | Flags) -> Flags:
         """Of each person, whether one of some rows is about it.
@@ -386,35 +493,35 @@ class Listing:
 
     def pairs_of(self, rows: Rows) -> frozenset[Pair]:
         """The suggestions for some rows."""
-        found = self.pair[rows]
-        return frozenset(self.pairs[at] for at in np.unique(found[found >= 0]).tolist())
+        codes = np.unique(self.pair[rows])
+        return frozenset(self.pairs[code] for code in codes[codes >= 0].tolist())
 
     def accepted_addresses(self, rows: Rows) -> set[str]:
         """The suggested addresses that are in the cells of some rows, or are to be checked."""
         corrected = rows[self.rows.is_corrected[rows]]
-        return {
-            *self.rows.table["clean"].take(pa.array(corrected)).to_pylist(),
-            *(b for _, b in self.pairs_of(rows)),
-        }
+        addresses = set(self.rows.table["clean"].take(pa.array(corrected)).to_pylist())
+        for _, meant in self.pairs_of(rows):
+            addresses.add(meant)
+        return addresses
 
     def set_waves(self, waved: ByPerson) -> None:
         """Note in which wave of a mailing the people of some rows were mailed, by key.
 
         Somebody with a valid and an invalid spelling was mailed by the valid one.
         """
-        # The last one: nobody.
-        numbers = np.append(waved.of(self.people).fill_null(0).to_numpy(), 0)
-        is_invalid = np.array(
-            [each.bucket == Verdict.INVALID for each in self.first_kinds], np.bool_
-        )[self.first_kind]
-        is_other = is_invalid & self.is_among(~is_invalid)[self.person]
-        self.rows.wave = np.where(is_other, 0, numbers[self.person])
+        waves = waved.of(self.people).fill_null(0).to_numpy()
+        waves = np.append(waves, 0)  # the last one: nobody
+        invalid = self.first_that(is_invalid)
+        has_other_spelling = self.is_among(~invalid)[self.person]
+        self.rows.wave = np.where(invalid & has_other_spelling, 0, waves[self.person])
         self.rows.wave_times = waved.times
 
     def word_of(self, decision: int) -> str:
         """A decision as the page names it; empty for none."""
         word = WORDS[decision]
-        return "suggestion" if word == WAITING else word or ""
+        if word == WAITING:
+            return "suggestion"
+        return word or ""
 
     def addresses_to_check(self) -> list[str]:
         """The different suggested addresses that were chosen and are not verified yet."""
@@ -424,51 +531,32 @@ class Listing:
     # --- figures ----------------------------------------------------------------------------------
 
     def count_left(self) -> int:
-        """Rows that are still to be checked.
-
-        Without those that are removed whatever a check finds.
-        """
-        return self.counts.number(
-            lambda each: (
-                each.bucket == Status.PENDING
-                and not (each.suppressed or each.is_repeated or each.decision == "remove")
-            )
-        )
+        """Rows that are still to be checked."""
+        return self.counts.number(is_left)
 
     def count_unclear(self) -> int:
-        """Rows without a clear answer, and rows whose check failed.
-
-        Not those with several addresses.
-        """
-        return self.counts.number(
-            lambda each: each.bucket in UNCLEAR and each.why != SEVERAL_ADDRESSES
-        )
+        """Rows without a clear answer, and rows whose check failed."""
+        return self.counts.number(is_unclear)
 
     def count_unclear_addresses(self) -> int:
         """The different addresses of rows without a clear answer, which are asked again."""
-        is_unclear = np.array(
-            [kind.bucket in UNCLEAR and kind.why != SEVERAL_ADDRESSES for kind in self.first_kinds],
-            np.bool_,
-        )
-        rows = np.flatnonzero(is_unclear[self.first_kind])
-        addresses = self.rows.table["clean"].take(pa.array(rows))
-        return int(pc.count_distinct(address_keys(one_array(addresses)), mode="only_valid").as_py())
+        rows = np.flatnonzero(self.first_that(is_unclear))
+        addresses = one_array(self.rows.table["clean"].take(pa.array(rows)))
+        count = pc.count_distinct(address_keys(addresses), mode="only_valid")
+        return int(count.as_py())
 
     def count_valid(self, rows: Flags) -> int:
         """How many of some rows are valid."""
-        is_valid = np.array([kind.bucket == Verdict.VALID for kind in self.first_kinds], np.bool_)
-        return int(np.count_nonzero(is_valid[self.first_kind] & rows))
+        return int(np.count_nonzero(self.first_that(is_valid) & rows))
 
     def seconds_to_wait(self) -> float:
         """The seconds after which asking again makes sense; 0 if no answer is temporary."""
-        reasons = self.counts.by(lambda each: each.reason)
-        failed = self.counts.buckets[Status.ERROR] > 0
-        return max(
-            [
-                *(ASK_AGAIN[name] for name in reasons if name in ASK_AGAIN),
-                ERROR_MAX_AGE if failed else 0.0,
-            ]
-        )
+        longest = 0.0
+        if self.counts.buckets[Status.ERROR] > 0:
+            longest = ERROR_MAX_AGE
+        for reason in self.counts.by(attrgetter("reason")):
+            longest = max(longest, ASK_AGAIN.get(reason, 0.0))
+        return longest
 
     # --- facets, words, order ---------------------------------------------------------------------
 
@@ -490,11 +578,11 @@ class Listing:
 
         Rows must match one of the values chosen in each facet.
         """
+        chosen = self.chosen[facet]
         if facet == "group":  # of one column at a time
             column = column_of_group(value)
-            same = {each for each in self.chosen[facet] if column_of_group(each) == column}
-            self.chosen[facet] = same
-        self.chosen[facet] ^= {value}
+            chosen = {group for group in chosen if column_of_group(group) == column}
+        self.chosen[facet] = chosen ^ {value}
         self.facet_counts.clear()
 
     def clear(self) -> None:
@@ -506,11 +594,12 @@ class Listing:
     def search(self, text: str) -> None:
         """Find the rows that contain all words, in any case, in what is shown."""
         self.facet_counts.clear()
-        # With further letters or words, only rows that were found before can be found.
-        is_longer = all(any(word in each for each in text.split()) for word in self.words.split())
-        left = np.flatnonzero(self.is_found) if is_longer else np.arange(len(self.rows))
+        words = text.split()
+        left = np.arange(len(self.rows))
+        if is_narrower(words, self.words.split()):  # of rows that were found before
+            left = np.flatnonzero(self.is_found)
         self.words = text
-        for word in text.split():
+        for word in words:
             left = left[self.holding(word, left)]
         self.is_found = np.zeros(len(self.rows), np.bool_)
         self.is_found[left] = True
@@ -518,24 +607,25 @@ class Listing:
     def holding(self, word: str, rows: Rows) -> Flags:
         """Which of some rows contain a word."""
         is_whole = len(rows) == len(self.rows)
-        labels = [word.casefold() in reason_label(name).casefold() for name in self.causes]
-        found = np.array([*labels, False], np.bool_)[self.cause[rows]]
+        is_in_cause = [word.casefold() in reason_label(name).casefold() for name in self.causes]
+        is_held = by_code(self.cause[rows], is_in_cause, False)
+        lower = word.lower()
         for texts in self.searched:
-            part = texts if is_whole else texts.take(pa.array(rows))
+            part = texts
+            if not is_whole:
+                part = texts.take(pa.array(rows))
             # Faster than without regard to case, which is a search for a pattern.
-            found |= np.asarray(
-                pc.match_substring(pc.utf8_lower(part), word.lower()).fill_null(False)
-            )
-        return found
+            is_there = pc.match_substring(pc.utf8_lower(part), lower)
+            is_held |= np.asarray(is_there.fill_null(False))
+        return is_held
 
     @cached_property
     def searched(self) -> list[pa.Array | pa.ChunkedArray]:
         """The columns that are shown, as texts."""
-        own = [
-            whole_texts(self.rows.frame.iloc[:, at])
-            for at in (self.address_at, *self.shown_columns)
-        ]
-        return [self.rows.table["clean"], self.rows.table["suggestion"], *own]
+        columns = [self.rows.table["clean"], self.rows.table["suggestion"]]
+        for at in (self.address_at, *self.shown_columns):
+            columns.append(whole_texts(self.rows.frame.iloc[:, at]))
+        return columns
 
     def mask(self, *, without: str = "") -> Flags:
         """Rows that match the words and the facets, but for one of these."""
@@ -551,14 +641,13 @@ class Listing:
             return self.in_groups(values)
         if facet == "domain":
             is_chosen = [name in values for name in self.domains]
-            return np.array([*is_chosen, False], np.bool_)[self.domain]
-        values_of, _ = FACET_VALUES[facet]
-        is_chosen = [not values.isdisjoint(values_of(kind)) for kind in self.kinds]
-        return np.array(is_chosen, np.bool_)[self.kind]
+            return by_code(self.domain, is_chosen, False)
+        values_of = FACET_VALUES[facet].values_of
+        return self.that(lambda kind: not values.isdisjoint(values_of(kind)))
 
     def in_groups(self, values: set[str]) -> Flags:
         """Rows in one of some groups, each of a column."""
-        found = np.zeros(len(self.rows), np.bool_)
+        is_in = np.zeros(len(self.rows), np.bool_)
         for value in values:
             at = column_of_group(value)
             if at not in self.own_columns:
@@ -566,8 +655,8 @@ class Listing:
             labels, codes = self.groups_of(at)
             label = value.partition(" ")[2]
             if label in labels:
-                found |= codes == labels.index(label)
-        return found
+                is_in |= codes == labels.index(label)
+        return is_in
 
     def groups_of(self, at: int) -> tuple[list[str], Codes]:
         """The groups of a column, and the one of each row."""
@@ -577,8 +666,9 @@ class Listing:
             column = ColumnCounts(is_asked=True)
             column.add(cells, none, none[:0])
             groups = column.cut()
-            codes = groups.find(read_column(values_of_cells(cells), column.kind))
-            self.group_codes[at] = groups.labels, codes.astype(np.int32)
+            values = read_column(values_of_cells(cells), column.kind)
+            codes = groups.find(values).astype(np.int32)
+            self.group_codes[at] = (groups.labels, codes)
         return self.group_codes[at]
 
     def count(self, facet: str) -> dict[str, int]:
@@ -589,30 +679,35 @@ class Listing:
         """
         if facet not in self.facet_counts:
             mask = self.mask(without=facet)
-            if facet == "domain":
-                counts = self.count_domains(mask)
-            else:
-                counts = self.count_values(facet, mask)
-            self.facet_counts[facet] = counts
+            self.facet_counts[facet] = self.count_values(facet, mask)
         return self.facet_counts[facet]
 
     def count_domains(self, mask: Flags) -> dict[str, int]:
         """The most frequent domains of some rows."""
         codes = self.domain[mask]
         counts = np.bincount(codes[codes >= 0], minlength=len(self.domains))
-        order = np.argsort(-counts, kind="stable")[:MAX_DOMAINS].tolist()
-        return {self.domains[at]: int(counts[at]) for at in order if counts[at]}
+        order = np.argsort(-counts, kind="stable")[:MAX_DOMAINS]
+        by_domain = {}
+        for code in order.tolist():
+            count = int(counts[code])
+            if count:
+                by_domain[self.domains[code]] = count
+        return by_domain
 
     def count_values(self, facet: str, mask: Flags) -> dict[str, int]:
         """Some rows by the values of a facet that any row has."""
+        if facet == "domain":
+            return self.count_domains(mask)
         values_of, order = FACET_VALUES[facet]
         numbers = np.bincount(self.kind[mask], minlength=len(self.kinds)).tolist()
-        whole, found = Counter[str](), Counter[str]()
-        for each, number in zip(self.kinds, numbers, strict=True):
-            for value in values_of(each):
-                whole[value] += self.counts.alike[each]
-                found[value] += number
-        return {value: found[value] for value in order or dict(most_common(whole)) if whole[value]}
+        whole = Counter[str]()
+        matching = Counter[str]()
+        for kind, number in zip(self.kinds, numbers, strict=True):
+            for value in values_of(kind):
+                whole[value] += self.counts.alike[kind]
+                matching[value] += number
+        shown = order or dict(most_common(whole))
+        return {value: matching[value] for value in shown if whole[value]}
 
     def sort(self, key: str) -> None:
         """Sort by a column.
@@ -631,7 +726,8 @@ class Listing:
 
     def forget_order(self) -> None:
         """Restore the order of the frame."""
-        self.sorted_by, self.order = ("", False), None
+        self.sorted_by = ("", False)
+        self.order = None
 
     def sorted_rows(self, key: str) -> Rows:
         """All rows in the order of a column; rows without a value come last."""
@@ -639,17 +735,20 @@ class Listing:
             return np.argsort(self.action, kind="stable")
         if key == "verdict":
             places = [BUCKETS.index(kind.bucket) for kind in self.kinds]
-            return np.argsort(np.array(places, np.int8)[self.kind], kind="stable")
+            by_row = np.array(places, np.int8)[self.kind]
+            return np.argsort(by_row, kind="stable")
         if key == "reason":
             labels = [reason_label(name) for name in self.causes]
-            places = [*np.argsort(np.argsort(labels)), len(labels)]  # the last one: no reason
-            return np.argsort(np.array(places)[self.cause], kind="stable")
+            places = np.argsort(np.argsort(labels)).tolist()
+            by_row = by_code(self.cause, places, len(labels))
+            return np.argsort(by_row, kind="stable")
         if key in ("clean", "suggestion"):
             order: Rows = pc.sort_indices(self.rows.table[key]).to_numpy()
             return order
         cells = self.rows.frame.iloc[:, int(key.removeprefix("column "))]
         values = to_array(cells)
-        values = as_text(cells) if pa.types.is_nested(values.type) else values
+        if pa.types.is_nested(values.type):
+            values = as_text(cells)
         if is_text(values.type):
             values = pc.if_else(pc.equal(values, ""), None, values)
         order = pc.sort_indices(values).to_numpy()
@@ -674,13 +773,17 @@ class Listing:
     def own_columns(self) -> list[int]:
         """Positions of the user's own columns besides the verified one."""
         ours = {label_of(self.column, None, name) for name in NOTES}
-        names = list(self.rows.frame.columns)
-        return [at for at, name in enumerate(names) if at != self.address_at and name not in ours]
+        positions = []
+        for at, name in enumerate(self.rows.frame.columns):
+            if at != self.address_at and name not in ours:
+                positions.append(at)
+        return positions
 
     def own_labels(self) -> list[Hashable]:
         """The names of the user's own columns, but for those that occur twice."""
         names = list(self.rows.frame.columns)
-        return [names[at] for at in self.own_columns if names.count(names[at]) == 1]
+        own = [names[at] for at in self.own_columns]
+        return [name for name in own if names.count(name) == 1]
 
     @property
     def shown_columns(self) -> list[int]:
@@ -759,20 +862,22 @@ class Listing:
         """By position, which row some rows repeat, if that is why they are removed."""
         named = {}
         for row in rows.tolist():
-            if self.kinds[self.kind[row]].cause == "duplicate":
-                first = int(self.kept_rows[self.person[row]])
-                address = short_text(self.rows.table["clean"][first].as_py() or "", LONGEST_CELL)
-                named[row] = f"the same mailbox as row {first + 1:,}: {address}"
+            if not is_repeated(self.kinds[self.kind[row]]):
+                continue
+            first = int(self.kept_rows[self.person[row]])
+            address = self.rows.table["clean"][first].as_py() or ""
+            shown = short_text(address, LONGEST_CELL)
+            named[row] = f"the same mailbox as row {first + 1:,}: {shown}"
         return named
 
     @cached_property
     def kept_rows(self) -> Rows:
         """The row of each person that is not repeated; of several the first."""
         kept = np.zeros(len(self.people) + 1, np.int64)
-        is_repeated = np.array([bool(each.is_repeated) for each in self.first_kinds], np.bool_)
         rows = np.arange(len(self.rows))[::-1]
         kept[self.person[rows]] = rows  # the last assignment stays
-        others = rows[~is_repeated[self.first_kind[rows]]]
+        repeats = self.first_that(attrgetter("is_repeated"))
+        others = rows[~repeats[rows]]
         kept[self.person[others]] = others
         return kept
 
@@ -805,10 +910,24 @@ def join_causes(why: str | None, said: str | None) -> str:
     return "; ".join(filter(None, (why, said)))
 
 
+def is_narrower(words: Sequence[str], before: Sequence[str]) -> bool:
+    """Whether only rows with the words before can hold these: letters or words were added.
+
+    >>> is_narrower(["ada", "org"], ["ad"]), is_narrower(["ad"], ["ada"])
+    (True, False)
+    """
+    return all(any(word in longer for longer in words) for word in before)
+
+
 def codes_of(column: pa.DictionaryArray) -> tuple[Codes, list[str]]:
     """The codes of a column and what they stand for; -1 for null."""
     codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     return codes, column.dictionary.to_pylist()
+
+
+def by_code(codes: Codes, values: Sequence[Any], missing: Any) -> npt.NDArray[Any]:
+    """For each row the value of its code; `missing` for -1."""
+    return np.array([*values, missing])[codes]
 
 
 def domain_of(address: str) -> str:
