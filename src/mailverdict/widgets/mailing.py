@@ -28,13 +28,13 @@ from ..mailings.estimate import LINE_LABELS, estimate, is_verified_whole
 from ..mailings.experience import Experience
 from ..mailings.learn import describe_older, find_older_reports, learn
 from ..mailings.waves import mailing
-from ..model.words import ACTIONS, Verdict, count_of, percent
+from ..model.words import ACTIONS, Verdict, capitalize, count_of, percent
 from ..reports.breakdown import RankTable, group_order, headline, other_sentences
 from ..reports.by_operator import OperatorCounts
 from ..reports.differences import elsewhere, wilson_intervals
 from ..reports.groups import Groups, people_in, people_that
 from ..reports.origins import ListCounts, rank, shown_name
-from ..reports.outcomes import count_outcomes, match_outcomes
+from ..reports.outcomes import OutcomeRows, count_outcomes, match_outcomes
 from ..runs.options import Options
 from ..runs.plan import Plan
 from ..table.columns import COLUMNS, label_of
@@ -79,11 +79,14 @@ def table_of(
 
 def with_notes(text: str, notes: Sequence[str]) -> str:
     """A text, and what was warned of as sentences."""
-    return " ".join([text, *(f"{each[:1].upper()}{each[1:]}." for each in notes)]).strip()
+    sentences = [f"{capitalize(note)}." for note in notes]
+    return " ".join([text, *sentences]).strip()
 
 
 def range_text(low: float, high: float) -> str:
-    return "" if low == high else f"{low:.1%} to {high:.1%}"
+    if low == high:
+        return ""
+    return f"{low:.1%} to {high:.1%}"
 
 
 @contextmanager
@@ -92,7 +95,8 @@ def noting(notes: list[str]) -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
-    notes += [readable(str(each.message), 300) for each in caught]
+    for warning in caught:
+        notes.append(readable(str(warning.message), 300))
 
 
 # --- a sample first -------------------------------------------------------------------------------
@@ -100,11 +104,9 @@ def noting(notes: list[str]) -> Iterator[None]:
 
 def is_worth_a_sample(plan: Plan, options: Options) -> bool:
     """Whether a check is long or costs something, and keeps the answers of a sample."""
-    return (
-        plan.to_submit > 2 * SAMPLE
-        and options.journal is not None
-        and not is_verified_whole(options)
-    )
+    if options.journal is None or is_verified_whole(options):
+        return False
+    return plan.to_submit > 2 * SAMPLE
 
 
 def check_sample(prepared: Prepared, options: Options) -> dict[str, Any]:
@@ -115,15 +117,19 @@ def check_sample(prepared: Prepared, options: Options) -> dict[str, Any]:
     Domains are looked up first where this computer checks; a person who chose a service did not ask
     for it.
     """
-    texts, notes = prepared.read["text"], list[str]()
+    texts = prepared.read["text"]
     if "wanted" in prepared.read.schema.names:
         texts = texts.filter(prepared.read["wanted"])
+    mx = None
+    if options.screen or isinstance(options.backend, LocalBackend):
+        mx = "all"
+    notes: list[str] = []
     with noting(notes):
-        found = estimate(
+        expected = estimate(
             pa.table({"email": texts}),
             "email",
             sample=SAMPLE,
-            mx="all" if isinstance(options.backend, LocalBackend) or options.screen else None,
+            mx=mx,
             validation_type=options.validation_type,
             backend=options.backend,
             journal=options.journal,
@@ -131,19 +137,22 @@ def check_sample(prepared: Prepared, options: Options) -> dict[str, Any]:
             clean=False,
             progress=False,
         )
-    rows = [
-        (
-            LINE_LABELS[line],
-            percent(row["share"], 1.0),
-            range_text(row["low"], row["high"]),
-            f"{row['rows']:,}",
+    rows = []
+    for line, share in expected.shares.to_dict("index").items():
+        if not share["rows"] and line not in tuple(Verdict):
+            continue
+        row = (
+            LINE_LABELS[str(line)],
+            percent(share["share"], 1.0),
+            range_text(share["low"], share["high"]),
+            f"{share['rows']:,}",
         )
-        for line, row in zip(found.shares.index, found.shares.to_dict("records"), strict=True)
-        if row["rows"] or line in tuple(Verdict)
-    ]
-    text = f"What to expect of the whole list, {found.origin}. To check it whole: {found.cost}."
-    valid = percent(float(found.shares["share"][str(Verdict.VALID)]), 1.0)
-    return {**table_of(text, SAMPLE_HEADS, rows, notes), "valid": valid}
+        rows.append(row)
+    text = (
+        f"What to expect of the whole list, {expected.origin}. To check it whole: {expected.cost}."
+    )
+    valid = float(expected.shares["share"][str(Verdict.VALID)])
+    return {**table_of(text, SAMPLE_HEADS, rows, notes), "valid": percent(valid, 1.0)}
 
 
 # --- operators ------------------------------------------------------------------------------------
@@ -156,27 +165,35 @@ def count_operators(listing: Listing) -> dict[str, Any] | None:
     """
     counts = OperatorCounts()
     counts.add(listing.rows.results(("operator",)))
-    found = counts.table(MAX_OPERATORS)
-    if not len(found):
+    largest = counts.table(MAX_OPERATORS)
+    if not len(largest):
         return None
-    more, known = len(counts.by_name) - len(found), known_operators()
-    text = (
-        f"The {len(found)} largest of {count_of(len(counts.by_name), 'operator')}." if more else ""
-    )
-    rows = [
-        (
-            known[name][0].name
-            if name in known
-            else "The domains themselves"
-            if name == SELF
-            else readable(name),
-            f"{row['addresses']:,}",
-            f"{row['clear']:,} ({percent(row['clear'], row['addresses'])})",
-            row["note"] or "",
+    operators = len(counts.by_name)
+    text = ""
+    if operators > len(largest):
+        text = f"The {len(largest)} largest of {count_of(operators, 'operator')}."
+    rows = []
+    for name, figures in largest.to_dict("index").items():
+        clear = figures["clear"]
+        addresses = figures["addresses"]
+        row = (
+            operator_label(str(name)),
+            f"{addresses:,}",
+            f"{clear:,} ({percent(clear, addresses)})",
+            figures["note"] or "",
         )
-        for name, row in zip(found.index, found.to_dict("records"), strict=True)
-    ]
+        rows.append(row)
     return table_of(text, OPERATOR_HEADS, rows, ())
+
+
+def operator_label(name: str) -> str:
+    """An operator for people."""
+    known = known_operators()
+    if name in known:
+        return known[name][0].name
+    if name == SELF:
+        return "The domains themselves"
+    return readable(name)
 
 
 # --- bounces --------------------------------------------------------------------------------------
@@ -198,14 +215,16 @@ def read_outcomes(path: Path, name: str, listing: Listing, earlier: Bounced | No
     Mailed are the rows that have a wave; where none has, the rows to send, and all that have a
     report.
     """
-    shown, column, notes = readable(name), listing.column, list[str]()
+    shown = readable(name)
+    notes: list[str] = []
     with noting(notes):
         try:
             bounces = read_bounces(path)
         except MailVerdictError as exc:
             raise type(exc)(str(exc).replace(str(path), shown)) from None
-    rows = read_decided(listing.rows.to_frame(columns=READ), column, None)
-    older = find_older_reports(listing.rows.to_frame(columns=READ), column, bounces)
+    frame = listing.rows.to_frame(columns=READ)
+    rows = read_decided(frame, listing.column, None)
+    older = find_older_reports(frame, listing.column, bounces)
     if older.any():
         told = describe_older(int(older.sum()))
         if older.all():
@@ -213,22 +232,42 @@ def read_outcomes(path: Path, name: str, listing: Listing, earlier: Bounced | No
         notes.append(f"{told}, so that they do not count")
         bounces = bounces[~older]
     mailed = listing.rows.wave > 0
-    new = match_outcomes(rows, bounces, mailed=pd.Series(mailed) if mailed.any() else None)
+    has_waves = bool(mailed.any())
+    in_wave = pd.Series(mailed) if has_waves else None
+    new = match_outcomes(rows, bounces, mailed=in_wave)
     if not new.matched:
-        where = "was mailed in a wave of this list" if mailed.any() else "is in this list"
+        where = "was mailed in a wave of this list" if has_waves else "is in this list"
         raise InputError(f"{shown}: none of its {count_of(new.unmatched, 'address')} {where}")
     if earlier is not None:
         bounces = pd.concat([earlier.reports, bounces], ignore_index=True).drop_duplicates()
         shown += " with the exports before"
-    if not mailed.any():
-        reported = match_outcomes(rows, bounces)
-        mailed = np.logical_or.reduce(
-            [listing.action == ACTIONS.index("send"), *reported.has.values()]
-        )
-    found = match_outcomes(rows, bounces, mailed=pd.Series(mailed))
-    counts = count_outcomes(found, np.array([""] * len(rows), object)).loc[["verdict"]].droplevel(0)
-    lines = [
-        (
+    if not has_waves:
+        mailed = listing.action == ACTIONS.index("send")
+        for is_reported in match_outcomes(rows, bounces).has.values():
+            mailed = mailed | is_reported
+    outcomes = match_outcomes(rows, bounces, mailed=pd.Series(mailed))
+    gone = np.flatnonzero(outcomes.has[Outcome.HARD] & outcomes.is_mailed)
+    people = len({outcomes.keys[row] for row in gone.tolist()})
+    others = ""
+    if outcomes.unmatched:
+        others = f", and {count_of(outcomes.unmatched, 'other')}"
+    text = (
+        f"{shown} has {count_of(outcomes.matched, 'address')} of this list{others}."
+        f" {count_of(people, 'mailbox does', 'mailboxes do')} not exist any more."
+    )
+    table = table_of(text, BOUNCE_HEADS, bounce_lines(outcomes), notes)
+    return Bounced(table, gone, bounces)
+
+
+def bounce_lines(outcomes: OutcomeRows) -> list[tuple[str, ...]]:
+    """What became of the mails, by verdict."""
+    one_group = np.array([""] * len(outcomes.is_mailed), object)
+    counts = count_outcomes(outcomes, one_group).loc[["verdict"]].droplevel(0)
+    lines: list[tuple[str, ...]] = []
+    for verdict, row in counts.to_dict("index").items():
+        if not row["mailed"]:
+            continue
+        line = (
             LABELS[str(verdict)],
             f"{row['mailed']:,}",
             f"{row['hard']:,}",
@@ -237,15 +276,8 @@ def read_outcomes(path: Path, name: str, listing: Listing, earlier: Bounced | No
             f"{row['blocked']:,}",
             f"{row['soft']:,}",
         )
-        for verdict, row in zip(counts.index, counts.to_dict("records"), strict=True)
-        if row["mailed"]
-    ]
-    gone = np.flatnonzero(found.has[Outcome.HARD] & found.is_mailed)
-    people = len({found.keys[row] for row in gone.tolist()})
-    others = f", and {count_of(found.unmatched, 'other')}" if found.unmatched else ""
-    text = f"{shown} has {count_of(found.matched, 'address')} of this list{others}. "
-    text += f"{count_of(people, 'mailbox does', 'mailboxes do')} not exist any more."
-    return Bounced(table_of(text, BOUNCE_HEADS, lines, notes), gone, bounces)
+        lines.append(line)
+    return lines
 
 
 # --- waves ----------------------------------------------------------------------------------------
@@ -290,7 +322,7 @@ def plan_wave(
             pilot=PILOT if pilot else None,
             resume=resume,
         )
-    notes = list[str]()
+    notes: list[str] = []
     if plan.not_learnt:
         way = "If all bounces have come, say so at Bounces"
         if bounced is None:
@@ -303,12 +335,11 @@ def plan_wave(
     notes += plan.warnings
     is_next = plan.frame[label_of(column, None, "wave")] == plan.wave
     rows = np.flatnonzero(is_next.fillna(False).to_numpy(np.bool_))
-    expected, low, high = plan.expected
     forecast = ""
     if len(rows):
-        forecast = (
-            f"{count_of(round(expected), 'hard bounce')} expected, {low:,.0f} to {high:,.0f}. "
-        )
+        expected, low, high = plan.expected
+        bounces = count_of(round(expected), "hard bounce")
+        forecast = f"{bounces} expected, {low:,.0f} to {high:,.0f}. "
     text = f"Wave {plan.wave} of {plan.waves}: {count_of(len(rows), 'row')}. {forecast}{plan.why}"
     return PlannedWave(
         plan.wave,
@@ -332,14 +363,16 @@ def count_origins(listing: Listing, *, is_decided: bool = False) -> ListCounts:
 
     With `is_decided` as policy and decisions have it.
     """
-    rows, column = listing.rows, listing.column
-    own = [listing.address_at, *listing.own_columns]
-    table = Table(rows.frame.iloc[:, own], column)
-    counts = ListCounts(listing.policy if is_decided else POLICIES["balanced"])
+    rows = listing.rows
+    column = listing.column
+    own = rows.frame.iloc[:, [listing.address_at, *listing.own_columns]]
     if is_decided:
-        counts.add(read_decided(rows.to_frame(columns=CORE), column, None), table)
+        counts = ListCounts(listing.policy)
+        results = read_decided(rows.to_frame(columns=CORE), column, None)
     else:
-        counts.add(rows.results(), table)
+        counts = ListCounts(POLICIES["balanced"])
+        results = rows.results()
+    counts.add(results, Table(own, column))
     return counts
 
 
@@ -361,57 +394,70 @@ class Origins:
         """
         if not self.shown:
             return None
-        by_place = {self.place_of[finding.name]: finding for finding in self.shown}
-        looked_at = by_place.get(-1 if chosen is None else chosen, self.shown[0])
-        at = self.place_of[looked_at.name]
-        pressed = listing.chosen["group"]
-        found = []
+        looked_at = self.shown[0]
+        columns = []
         for finding in self.shown:
-            for text, group in zip((finding.worst, finding.best), finding.ends, strict=True):
-                if finding.is_found and text is not None and finding.groups is not None:
-                    value = group_value(self.place_of[finding.name], finding.groups.labels[group])
-                    found.append(
-                        {"id": value, "text": short_text(text, LONGEST), "on": value in pressed}
-                    )
+            place = self.place_of[finding.name]
+            columns.append({"id": place, "label": printable_label(finding.name)})
+            if place == chosen:
+                looked_at = finding
+        place = self.place_of[looked_at.name]
         assert looked_at.groups is not None
-        rest = other_sentences(self.table)
+        pressed = listing.chosen["group"]
+        rest = [f"{capitalize(line)}." for line in other_sentences(self.table)]
         return {
             "headline": f"{headline(self.table)}.",
-            "found": found[:MAX_SENTENCES],
-            "rest": [short_text(f"{line[:1].upper()}{line[1:]}.", 2 * LONGEST) for line in rest],
-            "columns": [
-                {"id": place, "label": printable_label(finding.name)}
-                for place, finding in by_place.items()
-            ],
-            "column": at,
+            "found": self.sentences(pressed)[:MAX_SENTENCES],
+            "rest": [short_text(line, 2 * LONGEST) for line in rest],
+            "columns": columns,
+            "column": place,
             "name": short_text(shown_name(looked_at.name), LONGEST),
-            "groups": groups_part(looked_at.groups, at, pressed),
+            "groups": groups_part(looked_at.groups, place, pressed),
             "more": max(len(looked_at.groups.labels) - MAX_GROUPS, 0),
         }
 
+    def sentences(self, pressed: set[str]) -> list[dict[str, Any]]:
+        """What is said about the worst and the best group of each column; each filters the rows."""
+        parts = []
+        for finding in self.shown:
+            if not finding.is_found or finding.groups is None:
+                continue
+            place = self.place_of[finding.name]
+            for text, group in zip((finding.worst, finding.best), finding.ends, strict=True):
+                if text is None:
+                    continue
+                value = group_value(place, finding.groups.labels[group])
+                parts.append(
+                    {"id": value, "text": short_text(text, LONGEST), "on": value in pressed}
+                )
+        return parts
 
-def groups_part(groups: Groups, at: int, pressed: set[str]) -> list[dict[str, Any]]:
-    """The groups of a column, each with its figures; pressed ones filter the rows."""
+
+def groups_part(groups: Groups, place: int, pressed: set[str]) -> list[dict[str, Any]]:
+    """The groups of the column at a place, each with its figures; pressed ones filter the rows."""
     people = people_in(groups.counts)
     bad = people_that(groups.counts, "invalid")
     low, high = wilson_intervals(bad, people)
     others = elsewhere(people, bad)
-    order = [place for place in group_order(groups, "invalid") if people[place]][:MAX_GROUPS]
-    largest = max((float(bad[place] / people[place]) for place in order), default=0.0) or 1.0
+    order = [group for group in group_order(groups, "invalid") if people[group]][:MAX_GROUPS]
+    largest = max((float(bad[group] / people[group]) for group in order), default=0.0) or 1.0
     parts = []
-    for place in order:
-        value = group_value(at, groups.labels[place])
-        share = float(bad[place] / people[place])
-        parts.append(
-            {
-                "id": value,
-                "label": short_text(groups.labels[place], 80),
-                "share": share / largest,
-                "percent": percent(int(bad[place]), int(people[place])),
-                "interval": f"{low[place]:.1%} to {high[place]:.1%}",
-                "people": f"{int(people[place]):,}",
-                "elsewhere": "" if others[place] != others[place] else f"{others[place]:.1%}",
-                "on": value in pressed,
-            }
-        )
+    for group in order:
+        label = groups.labels[group]
+        value = group_value(place, label)
+        share = float(bad[group] / people[group])
+        elsewhere_text = ""
+        if not np.isnan(others[group]):
+            elsewhere_text = f"{others[group]:.1%}"
+        part = {
+            "id": value,
+            "label": short_text(label, 80),
+            "share": share / largest,
+            "percent": percent(int(bad[group]), int(people[group])),
+            "interval": f"{low[group]:.1%} to {high[group]:.1%}",
+            "people": f"{int(people[group]):,}",
+            "elsewhere": elsewhere_text,
+            "on": value in pressed,
+        }
+        parts.append(part)
     return parts

@@ -33,7 +33,7 @@ from ..frames.reading import name_standing, with_column
 from ..frames.suppress import SuppressionList
 from ..model.address import lower_domain
 from ..model.arrow import one_array, replace_where, texts_where, to_bools
-from ..model.words import count_of
+from ..model.words import capitalize, count_of
 from ..repair.repair import ACCEPTED, MAX_CELL, REPAIRS, repair_cell
 from ..runs.execution import unique_addresses
 from ..runs.options import Options
@@ -105,26 +105,27 @@ class TidyColumn:
         texts = cells["text"]
         self.stripped = cells["stripped"]
         if earlier is None or origin is None:
-            found = repair_column(texts, self.stripped)
+            repaired = repair_column(texts, self.stripped)
         else:
-            found = self.repair_others(texts, earlier, pa.array(origin))
-        self.found = with_column(found, "text", cut_long(found["text"]))
-        changes = found["change"].dictionary_encode()
+            repaired = self.repair_others(texts, earlier, pa.array(origin))
+        self.found = with_column(repaired, "text", cut_long(repaired["text"]))
+        changes = repaired["change"].dictionary_encode()
         self.change_codes = changes.indices.to_numpy(zero_copy_only=False)
-        self.change_sets = [
-            tuple(filter(None, each.split(";"))) for each in changes.dictionary.to_pylist()
-        ]
+        self.change_sets: list[list[str]] = []
+        for change in changes.dictionary.to_pylist():
+            self.change_sets.append([name for name in change.split(";") if name])
         self.change_counts = np.bincount(self.change_codes, minlength=len(self.change_sets))
-        several = found["count"].to_numpy()
-        self.several_rows = np.flatnonzero(several > 1)
-        self.added_rows = int((several[self.several_rows] - 1).sum())
-        has_text = to_bools(is_filled(self.stripped)) & to_bools(found["suggestion"].is_null())
-        self.nothing_rows = int(np.count_nonzero((several == 0) & has_text))
+        count = repaired["count"].to_numpy()
+        self.several_rows = np.flatnonzero(count > 1)
+        self.added_rows = int((count[self.several_rows] - 1).sum())
+        has_text = to_bools(is_filled(self.stripped))
+        has_no_suggestion = to_bools(repaired["suggestion"].is_null())
+        self.nothing_rows = int(np.count_nonzero((count == 0) & has_text & has_no_suggestion))
         self.find_suggestions()
-        self.several_examples = [
-            (self.shown(text), self.shown("\n".join(repair_cell(text).addresses)))
-            for text in texts.take(pa.array(self.several_rows[:EXAMPLES])).to_pylist()
-        ]
+        self.several_examples: list[Pair] = []
+        for text in texts.take(pa.array(self.several_rows[:EXAMPLES])).to_pylist():
+            addresses = "\n".join(repair_cell(text).addresses)
+            self.several_examples.append((self.shown(text), self.shown(addresses)))
         self.examples = {name: self.find_examples(name, texts) for name in SAFE}
 
     def __len__(self) -> int:
@@ -154,39 +155,37 @@ class TidyColumn:
         written = self.found["text"].filter(mask)
         meant = self.found["suggestion"].filter(mask)
         pairs = pc.binary_join_element_wise(written, meant, "\n").value_counts()
-        counts = pairs.field("counts").to_numpy()
-        split = [each.rpartition("\n") for each in pairs.field("values").to_pylist()]
-        self.suggestions = [
-            Suggestion(pair[0], pair[2], int(count))
-            for pair, count in zip(split, counts, strict=True)
-        ]
+        self.suggestions = []
+        for pair in pairs.to_pylist():
+            text, _, address = pair["values"].rpartition("\n")
+            self.suggestions.append(Suggestion(text, address, pair["counts"]))
         self.typos = group_typos(self.suggestions)
 
     def repaired_rows(self, name: str) -> int:
         """How many rows a repair changes."""
-        return int(
-            sum(
-                n
-                for names, n in zip(self.change_sets, self.change_counts, strict=True)
-                if name in names
-            )
-        )
+        rows = 0
+        for names, count in zip(self.change_sets, self.change_counts.tolist(), strict=True):
+            if name in names:
+                rows += count
+        return rows
 
     def find_examples(self, name: str, written: pa.StringArray) -> list[Pair]:
         """A few different cells that a repair changes, before and after.
 
         Those that need no other repair come first.
         """
-        sets = [at for at, names in enumerate(self.change_sets) if name in names]
+        codes = [code for code, names in enumerate(self.change_sets) if name in names]
+        codes.sort(key=lambda code: len(self.change_sets[code]))
         pairs: dict[Pair, None] = {}
-        for at in sorted(sets, key=lambda at: len(self.change_sets[at])):
-            for row in np.flatnonzero(self.change_codes == at)[: 4 * EXAMPLES].tolist():
-                before = written[row].as_py()
-                after = self.found["text"][row].as_py()
-                pairs[(self.shown(show_blanks(before)), self.shown(after))] = None
+        for code in codes:
+            rows = np.flatnonzero(self.change_codes == code)[: 4 * EXAMPLES]
+            for row in rows.tolist():
+                before = self.shown(show_blanks(written[row].as_py()))
+                after = self.shown(self.found["text"][row].as_py())
+                pairs[before, after] = None
             if len(pairs) >= EXAMPLES:
                 break
-        return sorted(pairs, key=lambda pair: max(map(len, pair)) > WHOLE_EXAMPLE)[:EXAMPLES]
+        return sorted(pairs, key=is_long_example)[:EXAMPLES]
 
     @staticmethod
     def shown(text: str) -> str:
@@ -194,25 +193,19 @@ class TidyColumn:
 
     def accepted_rows(self, choices: Choices) -> npt.NDArray[np.int64]:
         """Rows whose suggestion is accepted, and that have the repairs which it needs."""
-        return np.flatnonzero(
-            to_bools(accepted_texts(self.found["text"], choices).is_valid()) & self.applied(choices)
-        )
+        is_accepted = accepted_texts(self.found["text"], choices).is_valid()
+        return np.flatnonzero(to_bools(is_accepted) & self.applied(choices))
 
     def count_repaired(self, choices: Choices) -> int:
         """How many rows are repaired."""
         needs = np.array([bool(names) for names in self.change_sets], np.bool_)
-        return (
-            int(np.count_nonzero(self.applied(choices) & needs[self.change_codes]))
-            if len(needs)
-            else 0
-        )
+        return int(np.count_nonzero(self.applied(choices) & needs[self.change_codes]))
 
     def applied(self, choices: Choices) -> Flags:
         """Rows of which all repairs that they need are on."""
-        is_on = np.array(
-            [set(choices.off).isdisjoint(names) for names in self.change_sets], np.bool_
-        )
-        return is_on[self.change_codes] if len(is_on) else np.empty(0, np.bool_)
+        flags = [choices.off.isdisjoint(names) for names in self.change_sets]
+        is_on: Flags = np.array(flags, np.bool_)
+        return is_on[self.change_codes]
 
     def addresses(self, choices: Choices) -> pa.RecordBatch:
         """The texts to verify as `read_addresses` gives them, with what was changed beside them.
@@ -220,23 +213,28 @@ class TidyColumn:
         A cell whose repair is off stays as it is, and what was meant by an accepted suggestion
         takes the place of a text, wherever it is.
         """
-        found = without_repairs(self.found, choices.off, self.stripped)
-        meant = accepted_texts(found["text"], choices)
+        applied = without_repairs(self.found, choices.off, self.stripped)
+        meant = accepted_texts(applied["text"], choices)
         is_accepted = meant.is_valid()
         meant = meant.drop_null()
-        done = pc.binary_join_element_wise(found["change"].filter(is_accepted), ACCEPTED, ";")
-        change = replace_where(found["change"], is_accepted, pc.utf8_ltrim(done, ";"))
-        text = replace_where(found["text"], is_accepted, meant)
-        is_several = pc.and_not(pc.greater(found["count"], 1), is_accepted)
-        return pa.record_batch(
-            {
-                "text": text,
-                "clean": replace_where(found["clean"], is_accepted, meant),
-                "suggestion": texts_where(pc.invert(is_accepted), found["suggestion"]),
-                "change": where_filled(self.stripped, change),
-                "standing": name_standing(text, is_several),
-            }
-        )
+        earlier = applied["change"].filter(is_accepted)
+        accepted = pc.utf8_ltrim(pc.binary_join_element_wise(earlier, ACCEPTED, ";"), ";")
+        change = replace_where(applied["change"], is_accepted, accepted)
+        text = replace_where(applied["text"], is_accepted, meant)
+        is_several = pc.and_not(pc.greater(applied["count"], 1), is_accepted)
+        columns = {
+            "text": text,
+            "clean": replace_where(applied["clean"], is_accepted, meant),
+            "suggestion": texts_where(pc.invert(is_accepted), applied["suggestion"]),
+            "change": where_filled(self.stripped, change),
+            "standing": name_standing(text, is_several),
+        }
+        return pa.record_batch(columns)
+
+
+def is_long_example(pair: Pair) -> bool:
+    """Whether one of two texts side by side would be cut."""
+    return max(map(len, pair)) > WHOLE_EXAMPLE
 
 
 def group_typos(suggestions: Sequence[Suggestion]) -> list[Typo]:
@@ -256,8 +254,9 @@ def group_typos(suggestions: Sequence[Suggestion]) -> list[Typo]:
         groups.setdefault(key, []).append(suggestion)
     typos = []
     for (typed, meant), group in groups.items():
-        pairs = frozenset((each.written, each.meant) for each in group)
-        typos.append(Typo(typed, meant, pairs, sum(each.rows for each in group)))
+        pairs = frozenset((suggestion.written, suggestion.meant) for suggestion in group)
+        rows = sum(suggestion.rows for suggestion in group)
+        typos.append(Typo(typed, meant, pairs, rows))
     return sorted(typos, key=lambda typo: -typo.rows)
 
 
@@ -265,10 +264,9 @@ def accepted_texts(texts: pa.StringArray, choices: Choices) -> pa.StringArray:
     """For each text what was meant by it, if that is accepted, else null."""
     if not choices.accepted:
         return pa.nulls(len(texts), pa.string())
-    written, meant = (
-        pa.array(each, pa.string()) for each in zip(*sorted(choices.accepted), strict=True)
-    )
-    return meant.take(pc.index_in(texts, value_set=written))
+    written, meant = zip(*sorted(choices.accepted), strict=True)
+    places = pc.index_in(texts, value_set=pa.array(written, pa.string()))
+    return pa.array(meant, pa.string()).take(places)
 
 
 def duplicate_examples(first: pa.Int64Array, cells: pd.Series[Any]) -> list[Pair]:
@@ -276,12 +274,14 @@ def duplicate_examples(first: pa.Int64Array, cells: pd.Series[Any]) -> list[Pair
 
     `first` has its position.
     """
-    rows = np.flatnonzero(first.is_valid().to_numpy(zero_copy_only=False))[:EXAMPLES].tolist()
-    pairs = [(str(cells.iloc[first[row].as_py()]), str(cells.iloc[row])) for row in rows]
-    return [
-        (short_text(one, LONGEST_EXAMPLE), short_text(other, LONGEST_EXAMPLE))
-        for one, other in pairs
-    ]
+    rows = np.flatnonzero(to_bools(first.is_valid()))[:EXAMPLES]
+    pairs = []
+    for row in rows.tolist():
+        earlier = str(cells.iloc[first[row].as_py()])
+        later = str(cells.iloc[row])
+        pair = (short_text(earlier, LONGEST_EXAMPLE), short_text(later, LONGEST_EXAMPLE))
+        pairs.append(pair)
+    return pairs
 
 
 # --- the list as it is verified -------------------------------------------------------------------
@@ -317,12 +317,11 @@ class Prepared:
     read: pa.RecordBatch  # as `read_addresses` gives it
     mailboxes: Mailboxes  # of the addresses of `read`
     repeated: int  # rows whose mailbox is in an earlier row
-    repeated_examples: list[tuple[str, str]]
+    repeated_examples: list[Pair]
     refused: int  # rows that are taken off since a column says no
     suppressed: int  # rows on the suppression list
-    suppressed_by_address: (
-        int  # of those, rows whose very address is on it; of the others the domain is
-    )
+    # Of those, rows whose very address is on it; of the others the domain is.
+    suppressed_by_address: int
     # Rows that are removed whatever a check finds, and are not checked if that uses a network.
     skipped: int
     # Columns of the caller that have the names of result columns, and what they are called.
@@ -357,10 +356,9 @@ class ResultInfo:
         Suggestions accepted since do not count.
         """
         now = choices.for_check()
-        is_same = replace(now, accepted=frozenset()) == replace(
-            self.made_from, accepted=frozenset()
-        )
-        return is_same and self.made_from.accepted <= now.accepted and self.backend == backend
+        if self.backend != backend or not self.made_from.accepted <= now.accepted:
+            return False
+        return replace(now, accepted=self.made_from.accepted) == self.made_from
 
     def to_json(self) -> dict[str, Any]:
         """Values that JSON can hold."""
@@ -373,7 +371,8 @@ class ResultInfo:
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> ResultInfo:
         """What was kept; an error for anything else."""
-        when, made_from = datetime.fromisoformat(kept["when"]), Choices.from_json(kept["made_from"])
+        when = datetime.fromisoformat(kept["when"])
+        made_from = Choices.from_json(kept["made_from"])
         return cls(**{**kept, "when": when, "made_from": made_from})
 
 
@@ -391,20 +390,26 @@ def prepare(
     column = source.frame.columns[choices.column]
     check_column(column, list(source.frame.columns))
     renamed = find_new_names(source.frame, column)
-    whole = source.frame.rename(columns=renamed) if renamed else source.frame
+    whole = source.frame
+    if renamed:
+        whole = whole.rename(columns=renamed)
     base = TidyColumn(column_of(whole, column)) if earlier is None else earlier.base
-    rows, tidy = whole, base
+    rows = whole
+    tidy = base
     if choices.split and len(base.several_rows):
         if earlier is not None and earlier.tidy is not base:
-            rows, tidy = earlier.rows, earlier.tidy
+            rows = earlier.rows
+            tidy = earlier.tidy
         else:
-            rows = explode_table(Table(whole, column), several=base.rows_that_may_hold_several())
+            several = base.rows_that_may_hold_several()
+            rows = explode_table(Table(whole, column), several=several)
             is_first = rows[label_of(column, None, "part")].to_numpy(np.int64) == 1
             tidy = TidyColumn(column_of(rows, column), base, np.cumsum(is_first) - 1)
     read = tidy.addresses(choices)
     has_same_rows = earlier is not None and earlier.rows is rows
     mailboxes = mailboxes_of(read["clean"], earlier if has_same_rows else None)
-    suppressed = by_address = 0
+    suppressed = 0
+    by_address = 0
     marks = []  # of people who must not be mailed
     if suppression is not None:
         flags = suppression.listed.find(mailboxes)
@@ -420,14 +425,15 @@ def prepare(
         flags = rows_that_say_no(rows, column, mailboxes, source, says_no)
         refused = flags.true_count
         marks.append(flags)
-    frame, is_removed = rows, np.zeros(len(rows), np.bool_)
+    frame = rows
+    is_removed = np.zeros(len(rows), np.bool_)
     if marks:
         marked = functools.reduce(pc.or_kleene, marks)
         is_removed |= to_bools(marked.fill_null(False))
         frame = attach(frame, column, pa.table({"suppressed": marked}), SUPPRESS_COLUMNS)
     # Of several rows of a mailbox the first that may be sent stays.
-    has_remark = to_bools(pc.match_substring(read["change"], REMARK).fill_null(False))
-    groups = compare_mailboxes(mailboxes.names, is_removed | has_remark)
+    has_remark = pc.match_substring(read["change"], REMARK).fill_null(False)
+    groups = compare_mailboxes(mailboxes.names, is_removed | to_bools(has_remark))
     first = one_array(groups["duplicate_of"])
     if choices.merge:
         is_removed |= to_bools(first.is_valid())
@@ -489,9 +495,10 @@ def rows_that_say_no(
 
 def plan_check(prepared: Prepared, options: Options) -> Planned:
     """Work out the cost of a check; nothing is spent."""
-    skipped = 0 if options.is_free else prepared.skipped
-    addresses = count_addresses(prepared.read["text"]) if skipped else None
-    return Planned(plan_addresses([prepared.read], options), skipped, addresses)
+    plan = plan_addresses([prepared.read], options)
+    if options.is_free or not prepared.skipped:
+        return Planned(plan, 0, None)
+    return Planned(plan, prepared.skipped, count_addresses(prepared.read["text"]))
 
 
 def read_suppression(path: Path, name: str) -> Suppression:
@@ -499,15 +506,14 @@ def read_suppression(path: Path, name: str) -> Suppression:
     try:
         listed = SuppressionList.read(path)
     except ColumnError as exc:
-        what_to_do = "give a file with that column alone"
-        raise ColumnError(
-            str(exc).partition(", as against_column=")[0] + f": {what_to_do}"
-        ) from exc
+        what_is_wrong = str(exc).partition(", as against_column=")[0]
+        raise ColumnError(f"{what_is_wrong}: give a file with that column alone") from exc
+    notes = [f"{capitalize(remark)}." for remark in listed.remarks]
     refused = listed.refused.total()
-    verb = "is" if refused == 1 else "are"
-    notes = [f"{remark[:1].upper()}{remark[1:]}." for remark in listed.remarks]
     if refused:
-        notes.append(f"{count_of(refused, 'entry')} in it {verb} neither an address nor a domain.")
+        entries = count_of(refused, "entry")
+        verb = "is" if refused == 1 else "are"
+        notes.append(f"{entries} in it {verb} neither an address nor a domain.")
     if listed.choice is not None and listed.choice.others:
         notes.append(f"It is read from {listed.choice.describe()}.")
     return Suppression(name, listed, path, notes)
@@ -519,28 +525,28 @@ def find_new_names(frame: pd.DataFrame, column: Hashable) -> dict[Any, str]:
     A prefix cannot be given here.
     """
     labels = list(frame.columns)
-    if frame.columns.nlevels > 1 or set(labels).isdisjoint(
-        label_of(column, None, each.name) for each in ADDED_COLUMNS
-    ):
-        return {}
-    found: dict[Any, str] = {}
+    ours = {label_of(column, None, added.name) for added in ADDED_COLUMNS}
+    new_names: dict[Any, str] = {}
+    if frame.columns.nlevels > 1 or ours.isdisjoint(labels):
+        return new_names
     # What is left may not be a complete set.
-    while refused := find_refused(frame.rename(columns=found), column):
+    while refused := find_refused(frame.rename(columns=new_names), column):
         for label in refused:
-            numbers = (f"{label}_{number}" for number in itertools.count(2))
-            found[label] = next(name for name in numbers if name not in labels)
-    return found
+            numbered = (f"{label}_{number}" for number in itertools.count(2))
+            new_names[label] = next(name for name in numbered if name not in labels)
+    return new_names
 
 
 def find_refused(frame: pd.DataFrame, column: Hashable) -> list[Any]:
     """The columns of the caller that have the name of a result column."""
-    data, found = Table(frame, column), []
-    for each in ADDED_COLUMNS:
+    data = Table(frame, column)
+    refused = []
+    for added in ADDED_COLUMNS:
         try:
-            name_columns(data, None, [each])
+            name_columns(data, None, [added])
         except SettingsError:
-            found.append(label_of(column, None, each.name))
-    return found
+            refused.append(label_of(column, None, added.name))
+    return refused
 
 
 def attach(
@@ -548,15 +554,16 @@ def attach(
 ) -> pd.DataFrame:
     """The frame with columns about its rows."""
     data = Table(frame, column)
-    attached: pd.DataFrame = data.attach(table, name_columns(data, None, columns), columns, {})
+    labels = name_columns(data, None, columns)
+    attached: pd.DataFrame = data.attach(table, labels, columns, {})
     return attached
 
 
 def count_addresses(texts: pa.StringArray) -> int:
     """How many distinct well-formed addresses there are, as a report counts them."""
-    return len(
-        unique_addresses(texts.filter(observe_column(texts, lenient=True)["well_formed"]))[0]
-    )
+    is_address = observe_column(texts, lenient=True)["well_formed"]
+    addresses, *_ = unique_addresses(texts.filter(is_address))
+    return len(addresses)
 
 
 def column_of(frame: pd.DataFrame, column: Hashable) -> pd.Series[Any]:
