@@ -21,6 +21,7 @@ logger = logging.getLogger("mailverdict")
 Message = tuple[str, str]  # text and kind: plain, done, warned, failed or idle
 NO_MESSAGE: Message = ("", "plain")
 Task = Callable[[], None]
+Inputs = tuple[Any, ...]
 
 
 class Step:
@@ -34,9 +35,7 @@ class Step:
         Makes it from them.
     """
 
-    def __init__(
-        self, get_inputs: Callable[[], tuple[Any, ...] | None], make: Callable[..., Any]
-    ) -> None:
+    def __init__(self, get_inputs: Callable[[], Inputs | None], make: Callable[..., Any]) -> None:
         self.get_inputs = get_inputs
         self.make = make
         self.forget()
@@ -45,18 +44,20 @@ class Step:
         """Forget what was made."""
         self.made: tuple[Any, Any] = (None, None)  # of which inputs, and the value
 
-    def due(self) -> tuple[Any, ...] | None:
+    def due(self) -> Inputs | None:
         """What it is to be made from; None if that cannot be, or is the same as the last time."""
         inputs = self.get_inputs()
-        return None if inputs == self.made[0] else inputs
+        if inputs == self.made[0]:
+            return None
+        return inputs
 
-    def run(self, inputs: tuple[Any, ...]) -> None:
+    def run(self, inputs: Inputs) -> None:
         """Make it; where that fails, it is not due again with the same inputs."""
         value = None
         try:
             value = self.make(*inputs)
         finally:
-            self.made = inputs, value
+            self.made = (inputs, value)
 
     @property
     def value(self) -> Any:
@@ -66,7 +67,9 @@ class Step:
     @property
     def current(self) -> Any:
         """What was made from the things as they are; None where there is nothing yet."""
-        return self.value if self.get_inputs() == self.made[0] else None
+        if self.get_inputs() != self.made[0]:
+            return None
+        return self.value
 
 
 class Background:
@@ -76,7 +79,8 @@ class Background:
     """
 
     def __init__(self, sections: Sequence[str], next_task: Callable[[], Task | None]) -> None:
-        self.sections, self.next_task = sections, next_task
+        self.sections = sections
+        self.next_task = next_task
         self.on_change: Callable[[Sequence[str]], None] = lambda names: None
         self.lock = threading.RLock()
         self.thread: threading.Thread | None = None
@@ -89,8 +93,9 @@ class Background:
 
     def changed(self, *names: str) -> None:
         """Tell the pages what has changed: some sections, or anything."""
+        sections = (*names, "page") if names else self.sections
         try:
-            self.on_change((*names, "page") if names else self.sections)
+            self.on_change(sections)
         except Exception:
             # It is closed; the work goes on.
             logger.exception("the page cannot be told what has changed")

@@ -48,8 +48,11 @@ if TYPE_CHECKING:
 
 KEPT_FOR = 30 * 86_400.0  # seconds
 FORM = 2  # of the files
-STATE, LIST, RESULT = "audit.json", "list.arrow", "result.arrow"
-DECIDED, WAVED = "decided.arrow", "waved.arrow"
+STATE = "audit.json"
+LIST = "list.arrow"
+RESULT = "result.arrow"
+DECIDED = "decided.arrow"
+WAVED = "waved.arrow"
 TIMES = b"times"  # of the waves, in the metadata of a table
 ABOUT = "about.json"  # what a list of audits shows, and the process that has the audit open
 DOOR = "page.json"  # port and tokens
@@ -110,16 +113,17 @@ class Given:
 
     def to_json(self) -> dict[str, Any]:
         """Values that JSON can hold, but for how it is read."""
-        return {
-            "path": None if self.path is None else str(self.path.absolute()),
-            "name": self.name,
-            "text": self.text,
-        }
+        path = None
+        if self.path is not None:
+            path = str(self.path.absolute())
+        return {"path": path, "name": self.name, "text": self.text}
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any], read: Sequence[str]) -> Given:
         """What was kept."""
-        path = None if kept["path"] is None else Path(kept["path"])
+        path = kept["path"]
+        if path is not None:
+            path = Path(path)
         return cls(path, kept["name"], kept["text"], None, *read)
 
 
@@ -155,25 +159,24 @@ class Sessions:
 
     def all(self) -> list[KeptAudit]:
         """All audits that can be opened, the last one first."""
-        found = []
+        audits = []
         for path in self.folder.glob(f"*/{STATE}"):
             with suppress(*UNREADABLE):
                 about = AuditSession(path.parent).read(ABOUT)
-                found.append(
-                    KeptAudit(
-                        path.parent.name,
-                        str(about["name"]),
-                        path.stat().st_mtime,
-                        int(about["rows"]),
-                    )
+                audit = KeptAudit(
+                    id=path.parent.name,
+                    name=str(about["name"]),
+                    when=path.stat().st_mtime,
+                    rows=int(about["rows"]),
                 )
-        return sorted(found, key=lambda each: -each.when)
+                audits.append(audit)
+        return sorted(audits, key=lambda audit: -audit.when)
 
     def remove_old(self) -> None:
         """Remove the audits that nobody has opened for long."""
-        for each in self.folder.glob(f"*/{STATE}"):
-            if time.time() - each.stat().st_mtime > KEPT_FOR:
-                self.remove(each.parent.name)
+        for path in self.folder.glob(f"*/{STATE}"):
+            if time.time() - path.stat().st_mtime > KEPT_FOR:
+                self.remove(path.parent.name)
 
     def remove(self, identity: str) -> None:
         """Remove an audit."""
@@ -186,11 +189,12 @@ class Sessions:
 
         The port is that of the last time if it is free, so that open pages go on.
         """
+        door_file = self.folder / DOOR
         last_port = 0
         former: list[str] = []
         with suppress(*UNREADABLE):
-            kept = json.loads((self.folder / DOOR).read_text(encoding="utf-8"))
-            former = [str(token) for token in kept["tokens"]][:FORMER_TOKENS]
+            kept = json.loads(door_file.read_text(encoding="utf-8"))
+            former = list(map(str, kept["tokens"][:FORMER_TOKENS]))
             last_port = int(kept["port"])
         listener = None
         if last_port and port in (0, last_port):
@@ -201,7 +205,7 @@ class Sessions:
         token = secrets.token_urlsafe(32)
         self.folder.mkdir(0o700, parents=True, exist_ok=True)
         content = {"port": listener.getsockname()[1], "tokens": [token, *former]}
-        write_whole(self.folder / DOOR, json.dumps(content))
+        write_whole(door_file, json.dumps(content))
         return Door(listener, token, tuple(former))
 
     def remove_all(self) -> int:
@@ -275,17 +279,19 @@ class AuditSession:
     def write(self, kept: Mapping[str, Any]) -> None:
         """Keep what is not a table."""
         about = {
+            "form": FORM,
             "name": kept["name"],
             "rows": kept["rows"],
             "owner": process_mark(),
         }
-        for name, content in ((ABOUT, about), (STATE, kept)):
-            write_whole(self.folder / name, json.dumps({"form": FORM, **content}))
+        write_whole(self.folder / ABOUT, json.dumps(about))
+        write_whole(self.folder / STATE, json.dumps({"form": FORM, **kept}))
 
     def release(self) -> None:
         """Let other processes open the audit."""
         with suppress(*UNREADABLE):
-            write_whole(self.folder / ABOUT, json.dumps({**self.read(ABOUT), "owner": None}))
+            about = {**self.read(ABOUT), "owner": None}
+            write_whole(self.folder / ABOUT, json.dumps(about))
         self.unlock()
 
     def write_list(self, source: Source) -> None:
@@ -293,10 +299,10 @@ class AuditSession:
 
         Columns are named by their position: names may occur twice, or may not be texts.
         """
-        frame = source.frame
-        arrays = [to_arrow(frame.iloc[:, at]) for at in range(frame.shape[1])]
-        names = [str(at) for at in range(len(arrays))]
-        write_table(self.folder / LIST, pa.table(arrays, names=names) if arrays else pa.table({}))
+        columns = {}
+        for at in range(source.frame.shape[1]):
+            columns[str(at)] = to_arrow(source.frame.iloc[:, at])
+        write_table(self.folder / LIST, pa.table(columns))
 
     def read_list(self, kept: Mapping[str, Any]) -> Source:
         """The list as it was loaded."""
@@ -330,19 +336,18 @@ class AuditSession:
         """Keep values by person."""
         table = pa.table({"key": people.keys, "value": people.values})
         times = {value: time.isoformat() for value, time in people.times.items()}
-        write_table(self.folder / name, table.replace_schema_metadata({TIMES: json.dumps(times)}))
+        table = table.replace_schema_metadata({TIMES: json.dumps(times)})
+        write_table(self.folder / name, table)
 
     def read_people(self, name: str, kind: str) -> ByPerson:
         """The values by person that were kept."""
-        kept = read_table(self.folder / name)
-        table = kept.cast(pa.schema({"key": "string", "value": kind})).combine_chunks()
-        # An earlier release kept no times.
-        times = json.loads((kept.schema.metadata or {}).get(TIMES, "{}"))
-        return ByPerson(
-            one_array(table["key"]),
-            one_array(table["value"]),
-            {int(value): datetime.fromisoformat(time) for value, time in times.items()},
-        )
+        table = read_table(self.folder / name)
+        metadata = table.schema.metadata or {}
+        times = {}
+        for value, time_of_wave in json.loads(metadata.get(TIMES, "{}")).items():
+            times[int(value)] = datetime.fromisoformat(time_of_wave)
+        table = table.cast(pa.schema({"key": "string", "value": kind}))
+        return ByPerson(one_array(table["key"]), one_array(table["value"]), times)
 
 
 def process_mark() -> list[Any]:
@@ -413,7 +418,9 @@ def id_of(content: Path | bytes) -> str:
 def file_of(key: str, suppression: Suppression) -> str:
     """The name of a suppression list in the folder of an audit."""
     name = suppression.path.name
-    return name if name.startswith("suppression-") else f"suppression-{key}-{name}"
+    if name.startswith("suppression-"):
+        return name
+    return f"suppression-{key}-{name}"
 
 
 def copy_private(source: Path, target: Path) -> None:
@@ -428,7 +435,8 @@ def to_arrow(cells: pd.Series[Any]) -> pa.Array:
     try:
         return pa.array(cells, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        return pa.array([None if cell is None else str(cell) for cell in cells], pa.string())
+        texts = [None if cell is None else str(cell) for cell in cells]
+        return pa.array(texts, pa.string())
 
 
 @contextmanager
@@ -469,20 +477,29 @@ logger = logging.getLogger("mailverdict")
 INTERRUPTED = "The check was interrupted. What was checked is kept. Press Resume to go on."
 
 
+class Written(NamedTuple):
+    """What an audit has kept as tables, which are written again when they are others."""
+
+    source: Source | None = None
+    result: Result | None = None
+    decided: ByPerson | None = None
+    waved: ByPerson | None = None
+
+
 def open_session(state: AuditState, session: AuditSession, column: Hashable | None = None) -> bool:
     """Bring an audit back as it was left; False if it cannot be read."""
     session.claim()
     try:
         kept = session.read()
-        decided, waved = session.read_people(DECIDED, "string"), session.read_people(WAVED, "int64")
-        choices = replace(
-            Choices.from_json(kept["choices"]), decided=decided, waved=waved, **state.wanted
-        )
+        decided = session.read_people(DECIDED, "string")
+        waved = session.read_people(WAVED, "int64")
+        choices = Choices.from_json(kept["choices"])
+        choices = replace(choices, decided=decided, waved=waved, **state.wanted)
         source = session.read_list(kept)
-        suppressions = {
-            str(key): read_suppression(session.folder / Path(file).name, str(name))
-            for key, (name, file) in kept["suppressions"].items()
-        }
+        suppressions = {}
+        for key, (name, file) in kept["suppressions"].items():
+            path = session.folder / Path(file).name
+            suppressions[str(key)] = read_suppression(path, str(name))
         result = read_result(session, kept, source, suppressions)
         given = Given.from_json(kept["given"], kept["read"])
         run = kept["run"] and ResultInfo.from_json(kept["run"])
@@ -493,25 +510,27 @@ def open_session(state: AuditState, session: AuditSession, column: Hashable | No
     with state.lock:
         state.require_idle()
         state.forget()
-        state.source, state.given, state.sheets = source, given, source.sheets
+        state.source = source
+        state.given = given
+        state.sheets = source.sheets
         state.suppressions |= suppressions
         state.guess = kept["guess"]
-        state.choices = (
-            choices
-            if choices.policy in state.policies
-            else replace(choices, policy=state.choices.policy)
-        )
+        if choices.policy not in state.policies:
+            choices = replace(choices, policy=state.choices.policy)
+        state.choices = choices
         check = state.check
         check.is_refreshing, check.asked_since = kept["refreshing"]
-        check.info, check.state = run, kept["state"]
+        check.info = run
+        check.state = kept["state"]
         if result is not None:
             listing = Listing(
                 result.rows, state.policy, choices.decided, choices.accepted, choices.waved
             )
             state.result = Result(listing, result.info, kept["view"])
             # The list was prepared for it: that is not done again where nothing else was chosen.
-            state.steps["tidy"].made = (source, result.info.made_from.for_tidy()), result.prepared
-        state.written = source, state.result, decided, waved
+            inputs = (source, result.info.made_from.for_tidy())
+            state.steps["tidy"].made = (inputs, result.prepared)
+        state.written = Written(source, state.result, decided, waved)
         state.session = session
         when = datetime.fromtimestamp((session.folder / STATE).stat().st_mtime, UTC)
         state.work.say("list", f"{source.name} is as you left it on {date_text(when)}.", "done")
@@ -543,18 +562,21 @@ def read_result(
     if kept["result"] is None:
         return None
     info = ResultInfo.from_json(kept["result"])
-    prepared = prepare(source, info.made_from, suppressions.get(info.made_from.suppression))
+    choices = info.made_from
+    prepared = prepare(source, choices, suppressions.get(choices.suppression))
     rows = session.read_result(prepared, kept["note"])
-    return None if rows is None else KeptResult(rows, info, prepared)
+    if rows is None:
+        return None
+    return KeptResult(rows, info, prepared)
 
 
 def to_keep(state: AuditState) -> tuple[Any, ...]:
     """What is kept, to compare."""
-    looks, check = state.result and state.result.looks(), state.check
+    check = state.check
     return (
         state.source,
         state.result,
-        looks,
+        state.result and state.result.looks(),
         state.choices,
         check.state,
         check.is_refreshing,
@@ -565,43 +587,46 @@ def to_keep(state: AuditState) -> tuple[Any, ...]:
 def keep(state: AuditState) -> None:
     """Keep the audit as it is, so that it comes back after the program or the machine has ended."""
     with state.lock:
-        session, source, given, result = state.session, state.source, state.given, state.result
+        session = state.session
+        source = state.source
+        given = state.given
+        result = state.result
+        check = state.check
+        choices = state.choices
         if session is None or source is None or given is None:
             return
-        choices = state.choices
-        made_from = [choices, *([] if result is None else [result.info.made_from])]
-        used = {
-            each.suppression: state.suppressions[each.suppression]
-            for each in made_from
-            if each.suppression
-        }
+        used = {choices.suppression}
+        if result is not None:
+            used.add(result.info.made_from.suppression)
+        suppressions = {key: state.suppressions[key] for key in used if key}
+        files = {}  # name, and the file in the folder
+        for key, suppression in suppressions.items():
+            files[key] = [suppression.name, file_of(key, suppression)]
         kept = {
             **describe_source(source),
             "given": given.to_json(),
             "guess": state.guess,
             "read": [given.encoding, given.has_header, given.sheet],
             "choices": choices.to_json(),
-            "suppressions": {key: [each.name, file_of(key, each)] for key, each in used.items()},
-            "refreshing": [state.check.is_refreshing, state.check.asked_since],
-            "run": state.check.info and state.check.info.to_json(),
-            "state": state.check.state,
+            "suppressions": files,
+            "refreshing": [check.is_refreshing, check.asked_since],
+            "run": check.info and check.info.to_json(),
+            "state": check.state,
             "result": result and result.info.to_json(),
             "note": result and result.listing.rows.note,
             "view": result and result.looks(),
         }
     session.make()
-    for key, each in used.items():
-        copy_private(each.path, session.folder / file_of(key, each))
-    kept_source, kept_result, decided, waved = state.written
-    if kept_source is not source:
+    for key, suppression in suppressions.items():
+        copy_private(suppression.path, session.folder / file_of(key, suppression))
+    before = state.written
+    if before.source is not source:
         session.write_list(source)
-    if result is not None and kept_result is not result:
+    if result is not None and before.result is not result:
         session.write_result(result.listing.rows)
-    for name, people, before in (
-        (DECIDED, choices.decided, decided),
-        (WAVED, choices.waved, waved),
-    ):
-        if people is not before:
-            session.write_people(name, people)
-    state.written = source, result, choices.decided, choices.waved
+    if before.decided is not choices.decided:
+        session.write_people(DECIDED, choices.decided)
+    if before.waved is not choices.waved:
+        session.write_people(WAVED, choices.waved)
+    state.written = Written(source, result, choices.decided, choices.waved)
     session.write(kept)

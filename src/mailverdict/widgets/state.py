@@ -32,14 +32,24 @@ from ..table.columns import check_column
 from ..table.importers import find_importer
 from ..table.options import check_options
 from .actions import LOOKS, PAGE_ACTIONS, PURPOSES, read_arguments
-from .background import NO_MESSAGE, Background, Step, Task
+from .background import NO_MESSAGE, Background, Inputs, Step, Task
 from .check import QUOTA_RESET, Check, is_short
 from .choices import Choices, decide, read_decisions, read_waves, rows_of_domain
 from .exports import save_for_service
 from .listing import Listing, Rows
 from .mailing import SAMPLE, check_sample, plan_wave, read_outcomes
 from .result import Result, file_name, list_runs, open_run, place_of_run
-from .session import AuditSession, Given, KeptAudit, Sessions, id_of, keep, open_session, to_keep
+from .session import (
+    AuditSession,
+    Given,
+    KeptAudit,
+    Sessions,
+    Written,
+    id_of,
+    keep,
+    open_session,
+    to_keep,
+)
 from .source import Source, readable
 from .steps import (
     SAFE,
@@ -71,6 +81,7 @@ OF_EARLIER = (
     "Words beside an address, other columns and the suppression list are in your file,"
     " and not in a run."
 )
+NO_RUNS = "No earlier runs are recorded. Checks of mailboxes, and checks by a service, are."
 # Where no column was chosen or found: whether several may be meant.
 WHICH_COLUMN = {
     True: "Two columns may hold the addresses of these people: which one is meant?",
@@ -96,8 +107,9 @@ class AuditState:
     ) -> None:
         check_options("Audit", {"validation_type": validation_type, **settings})
         first = find_policy(policy)
+        depth = parse_validation_type(validation_type)
         self.policies = {**POLICIES, first.name: first}
-        self.choices = Choices(depth=str(parse_validation_type(validation_type)), policy=first.name)
+        self.choices = Choices(depth=str(depth), policy=first.name)
         self.allow_paths = allow_paths
         self.parent = folder
         self.sessions = sessions
@@ -106,9 +118,7 @@ class AuditState:
         self.work = Background(SECTIONS, self.next_task)
         self.steps = self.make_steps()
         self.lock = self.work.lock
-        self.check = Check(
-            settings, self.work, lambda: self.session.folder if self.session else self.folder, clock
-        )
+        self.check = Check(settings, self.work, self.journal_folder, clock)
         self.given: Given | None = None  # what the list was read from, and how
         self.sheets: tuple[str, ...] = ()  # of the workbook that was read last
         # All that were given, since a choice of one can be undone.
@@ -116,8 +126,7 @@ class AuditState:
         self.runs: list[RecordedRun] = []
         self.kept: list[KeptAudit] = [] if sessions is None else sessions.all()
         self.session: AuditSession | None = None
-        # What is kept as tables: see `keep`.
-        self.written: tuple[Any, ...] = (None, None, None, None)
+        self.written = Written()
         self.is_sampling = False
         self.asked_by = ""  # the page whose action was the last one
         self.forget()
@@ -190,30 +199,42 @@ class AuditState:
     @cached_property
     def folder(self) -> Path:
         """A private folder for files on their way, which is removed at the end."""
-        made = Path(tempfile.mkdtemp(prefix="mailverdict-", dir=self.parent))
-        weakref.finalize(self, shutil.rmtree, made, ignore_errors=True)
-        return made
+        folder = Path(tempfile.mkdtemp(prefix="mailverdict-", dir=self.parent))
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        return folder
+
+    def journal_folder(self) -> Path:
+        """Where the journal of this audit is."""
+        if self.session is not None:
+            return self.session.folder
+        return self.folder
 
     # --- the steps --------------------------------------------------------------------------------
 
-    def tidy_inputs(self) -> tuple[Any, ...] | None:
+    def tidy_inputs(self) -> Inputs | None:
         """What the list as it is verified is made from."""
         if self.source is None or self.choices.column is None:
             return None
         return self.source, self.choices.for_tidy()
 
-    def check_inputs(self) -> tuple[Any, ...] | None:
+    def check_inputs(self) -> Inputs | None:
         """What the cost of the check is made from."""
         prepared = self.prepared
         if prepared is None:
             return None
         return self.tidy_inputs(), self.choices.for_check(), self.check.is_refreshing
 
-    def result_inputs(self) -> tuple[Any, ...] | None:
-        return None if self.result is None else (self.result,)
+    def result_inputs(self) -> Inputs | None:
+        """What the origins of invalid addresses are found in."""
+        if self.result is None:
+            return None
+        return (self.result,)
 
-    def keep_inputs(self) -> tuple[Any, ...] | None:
-        return None if self.session is None or self.source is None else to_keep(self)
+    def keep_inputs(self) -> Inputs | None:
+        """What is kept."""
+        if self.session is None or self.source is None:
+            return None
+        return to_keep(self)
 
     def make_steps(self) -> dict[str, Step]:
         """What follows from the choices, each after those that it needs."""
@@ -236,7 +257,7 @@ class AuditState:
                 return partial(self.make, name, inputs)
         return self.follow_check if self.check.is_running else None
 
-    def make(self, name: str, inputs: tuple[Any, ...]) -> None:
+    def make(self, name: str, inputs: Inputs) -> None:
         """Make a step.
 
         An error becomes a message, and it is not tried again with the same inputs.
@@ -275,8 +296,10 @@ class AuditState:
         if inputs is None:
             return None
         source, choices = inputs
-        is_same = source is self.source and choices.column == self.choices.column
-        return value if is_same else None
+        if source is not self.source or choices.column != self.choices.column:
+            return None
+        prepared: Prepared | None = value
+        return prepared
 
     def prepare_now(self) -> Prepared:
         """The list as it is verified, with the choices as they are."""
@@ -320,7 +343,9 @@ class AuditState:
     def plan(self) -> Plan | None:
         """The estimate of the check, with the choices as they are; None while that is not known."""
         planned = self.planned
-        return None if planned is None else planned.plan
+        if planned is None:
+            return None
+        return planned.plan
 
     # --- choices ----------------------------------------------------------------------------------
 
@@ -400,7 +425,9 @@ class AuditState:
 
     def load(self, data: Any, column: Hashable | None = None) -> None:
         """Load a frame, or a file by its path."""
-        given = Given(path=Path(data)) if isinstance(data, str | Path) else Given(data=data)
+        given = Given(data=data)
+        if isinstance(data, str | Path):
+            given = Given(path=Path(data))
         try:
             self.set_source(self.read(given), given, column)
         finally:
@@ -421,8 +448,9 @@ class AuditState:
         self, path: str | Path, name: str | None = None, column: Hashable | None = None
     ) -> None:
         """Load a file in the background; `name` is what a browser calls it."""
+        given = Given(path=user_path(path), name=name)
         shown = readable((name or str(path)).rpartition("/")[2])
-        self.load_given(Given(path=user_path(path), name=name), column, f"Reading {shown}…")
+        self.load_given(given, column, f"Reading {shown}…")
 
     def load_path(self, path: str) -> None:
         """Load a file of the kernel's machine, if that is allowed."""
@@ -462,14 +490,17 @@ class AuditState:
         self.work.say("list", "")
 
         def work() -> None:
-            session = None if self.sessions is None else self.sessions.session(given.id())
-            if session is not None and session.exists() and open_session(self, session, column):
+            if self.sessions is None:
+                self.set_source(self.read(given), given, column)
+                return
+            session = self.sessions.session(given.id())
+            if session.exists() and open_session(self, session, column):
                 return
             self.set_source(self.read(given), given, column)
-            if session is not None:
-                session.claim()
-                self.given = given.move(session.folder, self.__dict__.get("folder"))
-                self.session = session
+            session.claim()
+            temporary = self.__dict__.get("folder")
+            self.given = given.move(session.folder, temporary)
+            self.session = session
 
         self.work.add("list", work, busy)
 
@@ -483,8 +514,9 @@ class AuditState:
         self.require_idle()
         with self.lock:
             self.forget()
-            self.source, self.given, self.sheets = source, given, source.sheets
-            self.guess = ""
+            self.source = source
+            self.given = given
+            self.sheets = source.sheets
             at = None
             if column is not None:
                 at = names.index(column)
@@ -493,7 +525,6 @@ class AuditState:
                 self.guess = source.choice.describe()
             self.work.say("list", "")
             if at is None:
-                self.choices = replace(self.choices, column=None)
                 self.work.say("list", WHICH_COLUMN[source.choice.is_ambiguous], "warned")
                 return
             # A file that was downloaded here before has what was decided.
@@ -523,16 +554,15 @@ class AuditState:
             )
 
     def list_runs(self) -> None:
+        """Look for runs that the journal remembers."""
         journal = self.check.journal_path()
 
         def work() -> None:
-            self.runs = [] if journal is None else list_runs(journal)
+            self.runs = []
+            if journal is not None:
+                self.runs = list_runs(journal)
             if not self.runs:
-                self.work.say(
-                    "list",
-                    "No earlier runs are recorded. Checks of mailboxes, and checks by a service,"
-                    " are.",
-                )
+                self.work.say("list", NO_RUNS)
 
         self.work.add("list", work, "Looking for earlier runs…")
 
@@ -594,7 +624,8 @@ class AuditState:
         """Let the audit go, so that another process can open it."""
         if self.session is not None:
             self.session.release()
-        self.session, self.written = None, (None, None, None, None)
+        self.session = None
+        self.written = Written()
         if self.sessions is not None:
             self.kept = self.sessions.all()
 
@@ -607,26 +638,28 @@ class AuditState:
         """
         self.require_idle()
         word = "on" if is_on else "off"
-        refusals = self.source.refusals if self.source else {}
-        by_name = {refused_name(at): at for at in refusals}
         if name in SWITCH_LABELS:
             self.choose(f"{SWITCH_LABELS[name]} {word}", **{name: is_on})
-        elif name in by_name:
-            at = by_name[name]
-            refused = self.choices.refused - {at}
-            if is_on:
-                refused |= {at}
-            what = "taken off" if is_on else "not taken off"
-            self.choose(f"{refusals[at].label} {what}", refused=refused)
-        elif name in SAFE:
+            return
+        if name in SAFE:
             off = self.choices.off - {name}
             if not is_on:
                 off |= {name}
             self.choose(f"{REPAIR_LABELS[name]} {word}", off=off)
-        else:
-            raise SettingsError(
-                f"{name!r} is not a repair; there are {', '.join((*SAFE, *SWITCH_LABELS))}"
-            )
+            return
+        refusals = {} if self.source is None else self.source.refusals
+        for at, refusal in refusals.items():
+            if refused_name(at) != name:
+                continue
+            refused = self.choices.refused - {at}
+            what = "not taken off"
+            if is_on:
+                refused |= {at}
+                what = "taken off"
+            self.choose(f"{refusal.label} {what}", refused=refused)
+            return
+        names = ", ".join((*SAFE, *SWITCH_LABELS))
+        raise SettingsError(f"{name!r} is not a repair; there are {names}")
 
     def accept_typo(self, number: int) -> None:
         """Accept the likely typos of a group on the page.
@@ -634,32 +667,34 @@ class AuditState:
         Or no longer, if all of them are accepted.
         """
         self.require_idle()
-        if self.prepared is None:
-            raise SettingsError(NOTHING_LOADED)
-        typos = self.prepared.tidy.typos
+        typos = self.require_prepared().tidy.typos
         if not 0 <= number < len(typos):
             raise SettingsError("this typo is not listed any more; choose one that is shown")
-        group = typos[number]
-        pairs = group.pairs
+        typo = typos[number]
         accepted = self.choices.accepted
-        if pairs <= accepted:
-            self.work.spoken = f"{group.typed} is as it was written."
-            self.choose(f"{group.typed} as it was written", accepted=accepted - pairs)
+        if typo.pairs <= accepted:
+            self.work.spoken = f"{typo.typed} is as it was written."
+            self.choose(f"{typo.typed} as it was written", accepted=accepted - typo.pairs)
             return
-        self.work.spoken = f"{count_of(group.rows, 'row')} corrected."
-        self.choose(f"{group.meant} for {group.typed}", accepted=accepted | pairs)
+        self.work.spoken = f"{count_of(typo.rows, 'row')} corrected."
+        self.choose(f"{typo.meant} for {typo.typed}", accepted=accepted | typo.pairs)
 
     def accept_all(self) -> None:
         """Accept all likely typos."""
         self.require_idle()
-        if self.prepared is None:
-            raise SettingsError(NOTHING_LOADED)
         accepted = self.choices.accepted
-        for group in self.prepared.tidy.typos:
-            accepted |= group.pairs
-        rows = count_of(sum(group.rows for group in self.prepared.tidy.typos), "row")
-        self.work.spoken = f"{rows} corrected."
+        rows = 0
+        for typo in self.require_prepared().tidy.typos:
+            accepted |= typo.pairs
+            rows += typo.rows
+        self.work.spoken = f"{count_of(rows, 'row')} corrected."
         self.choose("all likely typos corrected", accepted=accepted)
+
+    def require_prepared(self) -> Prepared:
+        prepared = self.prepared
+        if prepared is None:
+            raise SettingsError(NOTHING_LOADED)
+        return prepared
 
     def suppress_pasted(self, text: str) -> None:
         if not text.strip():
@@ -670,12 +705,14 @@ class AuditState:
         self.suppress_file(path, "pasted suppression list")
 
     def suppress_file(self, path: Path, name: str) -> None:
+        """Use a suppression list."""
         self.require_idle()
         shown = readable(name)
 
         def work() -> None:
-            found, identity = read_suppression(path, shown), id_of(path)[:16]
-            self.suppressions[identity] = found
+            suppression = read_suppression(path, shown)
+            identity = id_of(path)[:16]
+            self.suppressions[identity] = suppression
             self.work.say("tidy", "")
             self.choose(f"suppression list {shown}", suppression=identity, suppress=True)
 
@@ -722,20 +759,22 @@ class AuditState:
 
         It names suggestions that are to be checked.
         """
-        return self.result is not None and self.result.info.accepted_by(
-            self.choices, self.check.label()
-        )
+        if self.result is None:
+            return False
+        return self.result.info.accepted_by(self.choices, self.check.label())
 
     def check_sample(self) -> None:
         """Check some addresses first, and say what to expect of the whole list."""
         self.require_idle()
-        prepared, choices = self.prepare_now(), self.choices.for_check()
+        prepared = self.prepare_now()
+        choices = self.choices.for_check()
         self.work.say("check", "")
 
         def work() -> None:
             try:
-                self.sample = choices, check_sample(prepared, self.check.options(choices.depth))
-                self.work.spoken = self.sample[1]["text"]
+                sample = check_sample(prepared, self.check.options(choices.depth))
+                self.sample = (choices, sample)
+                self.work.spoken = sample["text"]
             finally:
                 self.is_sampling = False
                 self.forget_plan()  # what is known now costs nothing
@@ -781,7 +820,8 @@ class AuditState:
         The journal answers for the others.
         """
         self.require_idle()
-        if not self.require_result().listing.count_unclear() or not self.can_resume():
+        listing = self.require_result().listing
+        if not listing.count_unclear() or not self.can_resume():
             raise SettingsError("there is nothing to ask again; verify the list again")
         self.check.refresh(is_on=True)
         self.work.say("decide", "")
@@ -791,15 +831,14 @@ class AuditState:
             inputs = self.check_inputs()
             if inputs is not None:
                 self.make("check", inputs)
-            if self.plan is None:
-                self.work.say("decide", *self.work.messages["check"])
-            elif self.is_out_of_quota():
-                self.work.say(
-                    "decide", f"Today's quota is used up. Press Ask again {QUOTA_RESET}.", "warned"
-                )
-            else:
+            if self.plan is not None and not self.is_out_of_quota():
                 self.verify()
                 return
+            text, kind = self.work.messages["check"]
+            if self.plan is not None:
+                text = f"Today's quota is used up. Press Ask again {QUOTA_RESET}."
+                kind = "warned"
+            self.work.say("decide", text, kind)
             self.check.refresh(is_on=False)
 
         self.work.add("decide", work, "Asking again…")
@@ -812,9 +851,9 @@ class AuditState:
         self.work.busy["decide"] = "Putting the result together…"
         self.work.changed()
         with self.work.guarded("check"):
-            chosen = self.choices
+            choices = self.choices
             listing = Listing(
-                check.take_rows(), self.policy, chosen.decided, chosen.accepted, chosen.waved
+                check.take_rows(), self.policy, choices.decided, choices.accepted, choices.waved
             )
             self.show_result(listing)
             with self.lock:
@@ -822,7 +861,8 @@ class AuditState:
                 if self.result is not None and self.result.info.is_complete:
                     people = count_of(listing.counts.people, "person", "people")
                     words = mailed_words(self.result.info.depth)
-                    self.work.spoken = f"Done. {people} {words}. {self.work.messages['check'][0]}"
+                    text, _ = self.work.messages["check"]
+                    self.work.spoken = f"Done. {people} {words}. {text}"
         with self.lock:
             check.end()
             self.work.busy["decide"] = ""
@@ -878,13 +918,14 @@ class AuditState:
 
         `about` is what they are called.
         """
-        chosen = self.choices
+        choices = self.choices
         listing = self.require_result().listing
-        decided, accepted = decide(listing, rows, what, chosen.decided, chosen.accepted)
+        decided, accepted = decide(listing, rows, what, choices.decided, choices.accepted)
         self.work.spoken = "Decided."
         if not about and len(rows) == 1:
             about = listing.address_of(int(rows[0]))
-        about = about or count_of(len(rows), "row")
+        if not about:
+            about = count_of(len(rows), "row")
         words = DECISION_LABELS.get(what, "As the policy says")
         self.choose(f"{words}, {about}", decided=decided, accepted=accepted)
 
@@ -893,23 +934,27 @@ class AuditState:
 
     def decide_domain(self, domain: str, what: str) -> None:
         """Decide about the people at a domain."""
-        self.decide(rows_of_domain(self.require_result().listing, domain), what, readable(domain))
+        rows = rows_of_domain(self.require_result().listing, domain)
+        self.decide(rows, what, readable(domain))
 
     def download(self, which: str, kind: str) -> None:
         """Write rows, or a report, to a file for the browser; see `Result.rows_of`."""
-        result, by = self.require_result(), self.asked_by
+        result = self.require_result()
+        tab = self.asked_by
         rows = result.rows_of(which, kind)
         name = file_name(self.stem(), which, kind)
 
         def work() -> None:
-            service, kept = self.check.service(), kept_words(self)
-            self.write(name, lambda path: result.save(which, rows, path, service, kept), by)
+            service = self.check.service()
+            kept = kept_words(self)
+            self.write(name, lambda path: result.save(which, rows, path, service, kept), tab)
 
         self.work.add("decide", work, f"Writing {name}…")
 
     def download_for(self, service: str, which: str) -> None:
         """Write the send list for a service's importer, or whom to take off there (``drop``)."""
-        result, by = self.require_result(), self.asked_by
+        listing = self.require_result().listing
+        tab = self.asked_by
         importer = find_importer(service)
         if which not in ("send", "drop"):
             raise SettingsError(f"{which!r} is not a file for {importer.label}")
@@ -917,21 +962,19 @@ class AuditState:
         name = file_name(self.stem(), ending, "csv")
 
         def work() -> None:
-            self.write(
-                name,
-                lambda path: save_for_service(result.listing, service, which, path),
-                by,
-                "done",
-            )
+            save = partial(save_for_service, listing, service, which)
+            self.write(name, save, tab, "done")
 
         self.work.add("decide", work, f"Writing {name}…")
 
     def stem(self) -> str:
         """The beginning of the names of files."""
-        return "emails" if self.source is None else self.source.stem()
+        if self.source is None:
+            return "emails"
+        return self.source.stem()
 
     def write(
-        self, name: str, save: Callable[[Path], list[str]], by: str, kind: str = "warned"
+        self, name: str, save: Callable[[Path], list[str]], tab: str, kind: str = "warned"
     ) -> None:
         """Write a file for the page that asked for it.
 
@@ -939,9 +982,11 @@ class AuditState:
         """
         path = Path(tempfile.mkdtemp(dir=self.folder), name)
         remarks = save(path)
-        self.work.say("decide", " ".join(remarks), kind if remarks else "plain")
+        if not remarks:
+            kind = "plain"
+        self.work.say("decide", " ".join(remarks), kind)
         path.chmod(0o600)
-        self.on_file(name, path, by)
+        self.on_file(name, path, tab)
         self.work.spoken = f"{name} is being downloaded."
 
     def compare(self, path: Path, name: str) -> None:
@@ -960,9 +1005,10 @@ class AuditState:
         result = self.require_result()
 
         def work() -> None:
-            result.bounced = read_outcomes(path, name, result.listing, result.bounced)
+            bounced = read_outcomes(path, name, result.listing, result.bounced)
+            result.bounced = bounced
             self.work.say("decide", "")
-            self.work.spoken = result.bounced.table["text"]
+            self.work.spoken = bounced.table["text"]
 
         self.work.add("decide", work, f"Reading {readable(name)}…")
 
@@ -998,20 +1044,23 @@ class AuditState:
         It is noted that their people are mailed.
         """
         self.require_idle()
-        result, by, before = self.require_result(), self.asked_by, self.choices.waved
+        result = self.require_result()
+        tab = self.asked_by
+        before = self.choices.waved
         result.rows_of("send", kind)
 
         def work() -> None:
             wave = plan_wave(result.listing, result.bounced, pilot=pilot, resume=resume)
             result.wave = wave
             self.work.spoken = wave.text
-            if len(wave.rows):
-                keys = result.listing.keys_of(wave.rows)
-                waved = before.put(keys, wave.number, {wave.number: wave.planned_at})
-                self.choose(f"wave {wave.number}", waved=waved)
-                self.set_complete(is_on=False)  # its own bounces are still to come
-                name = file_name(self.stem(), f"wave-{wave.number}", kind)
-                self.write(name, lambda path: result.save("send", wave.rows, path, ""), by)
+            if not len(wave.rows):
+                return
+            keys = result.listing.keys_of(wave.rows)
+            waved = before.put(keys, wave.number, {wave.number: wave.planned_at})
+            self.choose(f"wave {wave.number}", waved=waved)
+            self.set_complete(is_on=False)  # its own bounces are still to come
+            name = file_name(self.stem(), f"wave-{wave.number}", kind)
+            self.write(name, lambda path: result.save("send", wave.rows, path, ""), tab)
 
         self.work.add("decide", work, "Choosing the rows of the next wave…")
 

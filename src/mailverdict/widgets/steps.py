@@ -203,9 +203,9 @@ class TidyColumn:
 
     def applied(self, choices: Choices) -> Flags:
         """Rows of which all repairs that they need are on."""
-        flags = [choices.off.isdisjoint(names) for names in self.change_sets]
-        is_on: Flags = np.array(flags, np.bool_)
-        return is_on[self.change_codes]
+        is_on = [choices.off.isdisjoint(names) for names in self.change_sets]
+        applied: Flags = np.array(is_on, np.bool_)[self.change_codes]
+        return applied
 
     def addresses(self, choices: Choices) -> pa.RecordBatch:
         """The texts to verify as `read_addresses` gives them, with what was changed beside them.
