@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import InputError, SettingsError
 from .source import short_text
 
 LONGEST_TEXT = 50_000_000  # characters of a text from the browser
+LONGEST_ANSWER = 40
+MAX_ROW = 2**62
 # The purpose of a file that the browser sends: the section in which an error is shown, and the
 # method that uses it.
 PURPOSES = {
@@ -80,22 +82,47 @@ LOOKS = frozenset(
 )
 
 
+class PageMessage(NamedTuple):
+    """An action that a page asks for."""
+
+    action: str
+    arguments: dict[str, Any]
+    answer: str  # the id of the answer that the page waits for; empty: none
+
+
+def read_message(content: Mapping[str, Any]) -> PageMessage:
+    """What a page asks for: all but three fields are arguments, which are not checked yet.
+
+    >>> read_message({"act": "set_depth", "depth": "mx", "tab": "tab-00000001", "answer": "7"})
+    PageMessage(action='set_depth', arguments={'depth': 'mx'}, answer='7')
+    """
+    arguments = dict(content)
+    action = str(arguments.pop("act", None))
+    arguments.pop("tab", None)
+    answer = arguments.pop("answer", "")
+    if not isinstance(answer, str) or len(answer) > LONGEST_ANSWER:
+        answer = ""
+    return PageMessage(action, arguments, answer)
+
+
 def read_arguments(content: Mapping[str, Any], types: Mapping[str, type]) -> dict[str, Any]:
     """The arguments of an action, checked."""
     arguments = {}
     for name, kind in types.items():
         value = content.get(name)
         if type(value) is not kind:
-            raise SettingsError(
-                f"{name}={short_text(repr(value), 40)}: must be of type {kind.__name__}"
-            )
+            shown = short_text(repr(value), 40)
+            raise SettingsError(f"{name}={shown}: must be of type {kind.__name__}")
         if isinstance(value, str) and len(value) > LONGEST_TEXT:
             raise InputError(
                 f"the text has more than {LONGEST_TEXT:,} characters; give it as a file"
             )
-        if isinstance(value, list) and not all(
-            type(each) is int and abs(each) < 2**62 for each in value
-        ):
+        if isinstance(value, list) and not all(map(is_position, value)):
             raise SettingsError(f"{name}: must be a list of row positions")
         arguments[name] = value
     return arguments
+
+
+def is_position(value: Any) -> bool:
+    """Whether a value of JSON can be the position of a row."""
+    return type(value) is int and abs(value) < MAX_ROW

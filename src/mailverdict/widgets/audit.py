@@ -24,7 +24,7 @@ from ..frames.policy import Policy
 from ..runs.plan import Plan
 from ..runs.run import Run
 from ..theme import stylesheet
-from .actions import PAGE_ACTIONS
+from .actions import PAGE_ACTIONS, read_message
 from .state import SECTIONS, AuditState
 from .transfer import FileTransfer
 from .view import take_snapshot
@@ -133,8 +133,10 @@ class Audit:
 
         Rows that are not checked yet are ``pending``.
         """
-        found = self._state.result
-        return None if found is None else found.listing.rows.to_frame()
+        result = self._state.result
+        if result is None:
+            return None
+        return result.listing.rows.to_frame()
 
     @property
     def plan(self) -> Plan | None:
@@ -209,7 +211,6 @@ SCRIPTS = (
 )
 IMPORT = re.compile(r'^import \{(.+?)\} from "\./(.+?)";$', re.M | re.S)
 EXPORT = re.compile(r"export ?\{([^{}]+)\};\s*\Z")  # how each of them ends
-LONGEST_ANSWER = 40  # characters
 
 
 @cache
@@ -222,23 +223,23 @@ def front_end(names: tuple[str, ...] = SCRIPTS) -> str:
     """
     parts = ["const modules = {};"]
     for name in names:
-        text = IMPORT.sub(
-            lambda found: f'const {{{renamed(found[1])}}} = modules["{found[2]}"];',
-            read_static(name),
-        )
-        text = EXPORT.sub(lambda found: f"return {{{exported(found[1])}}};", text)
+        text = IMPORT.sub(as_lookup, read_static(name))
+        text = EXPORT.sub(as_return, text)
         parts.append(f'modules["{name}"] = (() => {{\n{text}\n}})();')
-    return "\n".join([*parts, f'export default modules["{names[-1]}"];\n'])
+    parts.append(f'export default modules["{names[-1]}"];\n')
+    return "\n".join(parts)
 
 
-def renamed(names: str) -> str:
-    """``a as b`` of an import as ``a: b`` of an object that is taken apart."""
-    return names.replace(" as ", ": ")
+def as_lookup(statement: re.Match[str]) -> str:
+    """An import as a look-up: ``a as b`` becomes ``a: b`` of an object that is taken apart."""
+    names = statement[1].replace(" as ", ": ")
+    return f'const {{{names}}} = modules["{statement[2]}"];'
 
 
-def exported(names: str) -> str:
-    """``a as b`` of an export as ``b: a`` of an object."""
-    return re.sub(r"(\w+) as (\w+)", r"\2: \1", names)
+def as_return(statement: re.Match[str]) -> str:
+    """An export as the value of a function: ``a as b`` becomes ``b: a`` of an object."""
+    names = re.sub(r"(\w+) as (\w+)", r"\2: \1", statement[1])
+    return f"return {{{names}}};"
 
 
 def read_static(name: str) -> str:
@@ -273,40 +274,34 @@ class PageWidget(anywidget.AnyWidget):
             **first,
         )
         self.transfer = FileTransfer(self.send, lambda: state.folder, state.use_file)
-        state.work.on_change, state.on_file = self.show, self.offer_file
+        state.work.on_change = self.show
+        state.on_file = self.offer_file
         self.on_msg(self.receive)
 
     def show(self, names: Sequence[str]) -> None:
         """Send the sections that have changed."""
         with self.sending:
-            found = {
-                f"{name}_section": take_snapshot(self.state, name) for name in dict.fromkeys(names)
-            }
-            changed = {name: value for name, value in found.items() if value != getattr(self, name)}
+            sections = {name: take_snapshot(self.state, name) for name in dict.fromkeys(names)}
             with self.hold_sync():
-                for name, value in changed.items():
-                    setattr(self, name, value)
+                for name, section in sections.items():
+                    trait = f"{name}_section"
+                    if section != getattr(self, trait):
+                        setattr(self, trait, section)
 
     def receive(self, widget: Any, content: Any, buffers: Sequence[Any]) -> None:
         """Do what the browser asks for."""
         if self.transfer.on_message(content, buffers) or not isinstance(content, Mapping):
             return
-        name = str(content.get("act"))
-        if name in PAGE_ACTIONS:
-            self.state.act(
-                name,
-                **{
-                    key: value
-                    for key, value in content.items()
-                    if key not in ("act", "answer", "tab")
-                },
-            )
-            # After the sections that the action has changed: the browser has what was chosen, or
-            # that it was refused.
-            if isinstance(answer := content.get("answer"), str) and len(answer) <= LONGEST_ANSWER:
-                self.answered = answer
+        message = read_message(content)
+        if message.action not in PAGE_ACTIONS:
+            return
+        self.state.act(message.action, **message.arguments)
+        # After the sections that the action has changed: the browser has what was chosen, or
+        # that it was refused.
+        if message.answer:
+            self.answered = message.answer
 
-    def offer_file(self, name: str, path: Path, by: str) -> None:
+    def offer_file(self, name: str, path: Path, tab: str) -> None:
         """Let the browser download a file; it is removed when the browser has it."""
         self.send({"act": "save", "id": self.transfer.offer(path), "name": name})
 

@@ -56,7 +56,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..errors import SettingsError
 from ..http_server import Bounds, bounded_http
 from ..theme import stylesheet
-from .actions import PAGE_ACTIONS
+from .actions import PAGE_ACTIONS, read_message
 from .state import SECTIONS, AuditState
 from .transfer import SPARE, path_name, shown_name
 from .view import take_snapshots
@@ -121,7 +121,9 @@ class PageServer:
         *,
         former: Sequence[str] = (),
     ) -> None:
-        self.state, self.token, self.clock = state, token, clock
+        self.state = state
+        self.token = token
+        self.clock = clock
         self.port = port
         self.known_tokens = (token, *former)
         self.hosts = {f"{HOST}:{port}", f"localhost:{port}"}
@@ -134,7 +136,8 @@ class PageServer:
         self.is_closing = False
         self.taking = asyncio.Lock()
         self.loop: asyncio.AbstractEventLoop | None = None
-        state.work.on_change, state.on_file = self.changed, self.offer
+        state.work.on_change = self.changed
+        state.on_file = self.offer
         routes = [
             Route("/", self.page),
             Route("/static/{name:path}", self.static),
@@ -178,16 +181,10 @@ class PageServer:
     def refusal(self, request: Request) -> Response | None:
         """Why a request is refused, if it is: another site's, or without the token."""
         origin = request.headers.get("origin")
-        if request.headers.get("host") not in self.hosts or (
-            origin is not None and origin.removeprefix("http://") not in self.hosts
-        ):
+        is_of_page = origin is None or origin.removeprefix("http://") in self.hosts
+        if request.headers.get("host") not in self.hosts or not is_of_page:
             return PlainTextResponse("only the page of this server may ask", 403)
-        path = request.url.path
-        if (
-            path in ("/", "/proof")
-            or path.startswith("/static/")
-            or (path.startswith("/file/") and request.method == "GET")
-        ):
+        if is_open(request):
             return None
         given = request.headers.get("authorization", "").encode()
         if secrets.compare_digest(given, f"Bearer {self.token}".encode()):
@@ -226,10 +223,10 @@ class PageServer:
     async def static(self, request: Request) -> Response:
         """A file of the front end."""
         name = request.path_params["name"]
-        found = static_files().get(name)
-        if found is None:
+        content = static_files().get(name)
+        if content is None:
             return PlainTextResponse("there is no such file", 404)
-        return Response(found, media_type=TYPES[Path(name).suffix])
+        return Response(content, media_type=TYPES[Path(name).suffix])
 
     # --- the stream -------------------------------------------------------------------------------
 
@@ -258,7 +255,8 @@ class PageServer:
         try:
             while not self.is_closing:
                 tab.wake.clear()
-                notes, tab.notes = tab.notes, []  # before the sections: these have what is answered
+                notes = tab.notes  # before the sections: these have what is answered
+                tab.notes = []
                 taking = asyncio.create_task(self.take_sections())
                 while not (await asyncio.wait([taking], timeout=BEAT))[0]:
                     yield "{}\n"  # a large list is being opened: the server is there
@@ -267,8 +265,10 @@ class PageServer:
                     name: value for name, value in sections.items() if sent.get(name) is not value
                 }
                 sent = sections
-                for line in [*([changed] if changed or not notes else []), *notes]:
-                    yield json.dumps(line, ensure_ascii=False) + "\n"
+                if changed or not notes:
+                    yield json_line(changed)
+                for note in notes:
+                    yield json_line(note)
                 with suppress(TimeoutError):
                     await asyncio.wait_for(tab.wake.wait(), BEAT)
         finally:
@@ -279,11 +279,12 @@ class PageServer:
         """The sections as they are now; one that has not changed is the same object."""
         async with self.taking:
             if self.stale:
-                names, self.stale = self.stale, set()
-                found = await run_in_threadpool(self.take_what_can_be_shown, names)
-                self.sections |= {
-                    name: value for name, value in found.items() if self.sections.get(name) != value
-                }
+                names = self.stale
+                self.stale = set()
+                sections = await run_in_threadpool(self.take_what_can_be_shown, names)
+                for name, section in sections.items():
+                    if self.sections.get(name) != section:
+                        self.sections[name] = section
             return {**self.sections}
 
     def take_what_can_be_shown(self, names: Collection[str]) -> dict[str, Any]:
@@ -295,15 +296,16 @@ class PageServer:
             return take_snapshots(self.state, names)
         except Exception:
             LOG.exception("a part of the page could not be shown; it stays as it was")
-        found: dict[str, Any] = {}
+        sections: dict[str, Any] = {}
         for name in names:
             with suppress(Exception):  # told above
-                found |= take_snapshots(self.state, [name])
-        return found
+                sections |= take_snapshots(self.state, [name])
+        return sections
 
     def changed(self, names: Sequence[str]) -> None:
         """Tell all pages that sections have changed; called on any thread."""
-        if (loop := self.loop) is not None:
+        loop = self.loop
+        if loop is not None:
             with suppress(RuntimeError):  # it was closed just now
                 loop.call_soon_threadsafe(self.wake, names)
 
@@ -329,28 +331,24 @@ class PageServer:
             return PlainTextResponse("the body must be JSON", 400)
         if not isinstance(body, Mapping) or not isinstance(body.get("act"), str):
             return PlainTextResponse('the body must be an object with "act"', 400)
-        name = body["act"]
-        arguments = {
-            key: value for key, value in body.items() if key not in ("act", "answer", "tab")
-        }
-        tab, answer = self.tab(body.get("tab")), body.get("answer")
-        if name not in PAGE_ACTIONS:
+        message = read_message(body)
+        tab = self.tab(body.get("tab"))
+        if message.action not in PAGE_ACTIONS:
             return PlainTextResponse("there is no such action", 400)
+        tab_id = str(body.get("tab", ""))
         await run_in_threadpool(
-            partial(self.state.act, name, tab=str(body.get("tab", "")), **arguments)
+            partial(self.state.act, message.action, tab=tab_id, **message.arguments)
         )
-        if tab is not None and isinstance(answer, str) and len(answer) <= 40:
-            self.tell(tab, {"answered": answer})
+        if tab is not None and message.answer:
+            self.tell(tab, {"answered": message.answer})
         return Response(status_code=204)
 
     # --- files ------------------------------------------------------------------------------------
 
     async def upload(self, request: Request) -> Response:
         """Receive a file for a purpose."""
-        name, purpose = (
-            shown_name(request.query_params.get("name", "")),
-            request.query_params.get("purpose", ""),
-        )
+        name = shown_name(request.query_params.get("name", ""))
+        purpose = request.query_params.get("purpose", "")
         folder = Path(self.state.folder, secrets.token_hex(8))
         path = folder / path_name(name)
         try:
@@ -367,26 +365,28 @@ class PageServer:
                         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except (OSError, ValueError, ClientDisconnect) as exc:
             shutil.rmtree(folder, ignore_errors=True)
-            return PlainTextResponse(
-                f"{name}: {getattr(exc, 'strerror', None) or 'the upload stopped'}", 400
-            )
+            why = getattr(exc, "strerror", None) or "the upload stopped"
+            return PlainTextResponse(f"{name}: {why}", 400)
         await run_in_threadpool(self.state.use_file, path, name, purpose)
         return Response(status_code=204)
 
-    def offer(self, name: str, path: Path, by: str) -> None:
+    def offer(self, name: str, path: Path, tab: str) -> None:
         """Let the tab that asked for a file download it; called on any thread."""
-        if (loop := self.loop) is not None:
-            loop.call_soon_threadsafe(self.offer_to, name, path, by)
+        loop = self.loop
+        if loop is not None:
+            loop.call_soon_threadsafe(self.offer_to, name, path, tab)
 
-    def offer_to(self, name: str, path: Path, by: str) -> None:
-        tab = self.tab(by)
+    def offer_to(self, name: str, path: Path, tab_id: str) -> None:
+        tab = self.tab(tab_id)
         if tab is None:
             remove(path)
             return
         while len(self.offers) >= MAX_OFFERS:
-            remove(self.offers.pop(next(iter(self.offers)))[1])
+            oldest = next(iter(self.offers))
+            _, old_path = self.offers.pop(oldest)
+            remove(old_path)
         ticket = secrets.token_urlsafe(24)
-        self.offers[ticket] = name, path
+        self.offers[ticket] = (name, path)
         self.tell(tab, {"save": {"name": name, "ticket": ticket, "size": path.stat().st_size}})
 
     async def download(self, request: Request) -> Response:
@@ -400,6 +400,22 @@ class PageServer:
             filename=name,
             background=BackgroundTask(remove, path),
         )
+
+
+def is_open(request: Request) -> bool:
+    """Whether a request needs no token.
+
+    A link to a file has a ticket, and a proof gives nothing to those who have no token.
+    """
+    path = request.url.path
+    if path in ("/", "/proof") or path.startswith("/static/"):
+        return True
+    return request.method == "GET" and path.startswith("/file/")
+
+
+def json_line(value: Any) -> str:
+    """A line of the stream."""
+    return json.dumps(value, ensure_ascii=False) + "\n"
 
 
 def sign(token: str, text: str) -> bytes:
@@ -417,11 +433,13 @@ def serve(
     """Serve the page until SIGINT, SIGTERM or SIGHUP."""
     page = PageServer(state, token, listener.getsockname()[1], former=former)
     server = OneServer(make_config(page))
-    server.page, server.on_ready = page, on_ready
-    known = [
-        getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
-    ]
-    previous = {number: signal.signal(number, server.handle_exit) for number in known}
+    server.page = page
+    server.on_ready = on_ready
+    previous = {}
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # Windows has no SIGHUP
+        if number is not None:
+            previous[number] = signal.signal(number, server.handle_exit)
     try:
         server.run(sockets=[listener])
     finally:
@@ -480,7 +498,8 @@ class TooLargeError(Exception):
 
 async def read_body(request: Request) -> bytes:
     """The body of an action."""
-    parts, size = [], 0
+    parts = []
+    size = 0
     async for part in request.stream():
         size += len(part)
         if size > LONGEST_BODY:
@@ -502,8 +521,8 @@ def guarded(app: ASGIApp, refusal: Callable[[Request], Response | None]) -> ASGI
         if scope["type"] != "http":
             await app(scope, receive, send)
             return
-        refused = refusal(Request(scope))
-        await (app if refused is None else refused)(scope, receive, send_with_headers)
+        answering = refusal(Request(scope)) or app
+        await answering(scope, receive, send_with_headers)
 
     return checked
 
@@ -511,13 +530,12 @@ def guarded(app: ASGIApp, refusal: Callable[[Request], Response | None]) -> ASGI
 def static_files() -> dict[str, bytes]:
     """The files of the front end by name; before the page's own style comes that of the theme."""
     folder = Path(str(files(__package__) / "static"))
-    found = {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.suffix in TYPES
-    }
-    found["page.css"] = stylesheet(".mv-audit").encode() + found["page.css"]
-    return found
+    contents = {}
+    for path in folder.rglob("*"):
+        if path.suffix in TYPES:
+            contents[path.relative_to(folder).as_posix()] = path.read_bytes()
+    contents["page.css"] = stylesheet(".mv-audit").encode() + contents["page.css"]
+    return contents
 
 
 def open_private(path: Path) -> Any:
