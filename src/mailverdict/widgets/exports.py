@@ -55,18 +55,19 @@ def save_report(
     how long the page keeps clear answers. Returns what the user must know about the file, as
     sentences.
     """
-    rows, column = listing.rows, listing.column
-    if earlier is not None and rows.note.get(DROPS_DUPLICATES):
-        earlier.attrs = with_note(earlier.attrs, column, (), {DROPS_DUPLICATES: True})
+    rows = listing.rows
+    column = listing.column
     then = None
     if earlier is not None:
+        if rows.note.get(DROPS_DUPLICATES):
+            earlier.attrs = with_note(earlier.attrs, column, (), {DROPS_DUPLICATES: True})
         then = read_decided(earlier, column, None)
     whole = None
     if path.suffix == ".xlsx":
         whole = read_decided(rows.to_frame(columns=COLUMNS), column, None)
     elif then is not None:
         whole = read_decided(rows.to_frame(columns=CORE), column, None)
-    made = make_report(
+    report = make_report(
         listing.counts,
         column,
         whole,
@@ -77,8 +78,8 @@ def save_report(
         origins=count_origins(listing, is_decided=True),
         kept=kept,
     )
-    made.save(path)
-    return [f"{each}." for each in made._remarks]
+    report.save(path)
+    return [f"{remark}." for remark in report._remarks]
 
 
 def save_for_service(listing: Listing, service: str, which: str, path: Path) -> list[str]:
@@ -92,16 +93,22 @@ def save_for_service(listing: Listing, service: str, which: str, path: Path) -> 
     maker = SendListMaker(importer, identifier, keeps_repeats=False)
     words = pa.array([str(action) for action in ACTIONS])
     sent = []
-    for start in range(0, max(len(listing.rows), 1), PIECE_ROWS):
-        piece = np.arange(start, min(start + PIECE_ROWS, len(listing.rows)))
-        rows = read_decided(listing.rows.to_frame(piece, CORE), column, None)
-        sent.append(maker.add(rows, words.take(pa.array(listing.action[piece]))))
+    for piece in pieces_of(np.arange(len(listing.rows)), PIECE_ROWS):
+        frame = listing.rows.to_frame(piece, CORE)
+        actions = words.take(pa.array(listing.action[piece]))
+        sent.append(maker.add(read_decided(frame, column, None), actions))
     removed = maker.removed()
-    pieces = sent if which == "send" else [removed]
+    parts = sent if which == "send" else [removed]
     with create_table(path) as table:
-        for piece_of_file in pieces:
-            table.write(piece_of_file)
+        for part in parts:
+            table.write(part)
     return [sentence(note) for note in maker.notes()]
+
+
+def pieces_of(rows: npt.NDArray[Any], size: int) -> list[npt.NDArray[Any]]:
+    """Rows in pieces; one without any where there are none."""
+    starts = range(0, max(len(rows), 1), size)
+    return [rows[start : start + size] for start in starts]
 
 
 def as_saved(out: pd.DataFrame, column: Hashable, saved: Sequence[Column]) -> pd.DataFrame:
@@ -109,8 +116,8 @@ def as_saved(out: pd.DataFrame, column: Hashable, saved: Sequence[Column]) -> pd
 
     Others may be left from an earlier verification.
     """
-    dropped = {label_of(column, None, each.name) for each in COLUMNS if each not in saved}
-    return without_columns(out, dropped)
+    left_out = [result for result in COLUMNS if result not in saved]
+    return without_columns(out, {label_of(column, None, result.name) for result in left_out})
 
 
 def without_columns(out: pd.DataFrame, dropped: Collection[Any]) -> pd.DataFrame:
@@ -169,18 +176,24 @@ def rows_to_save(
     The list to ``send`` is for a mailing: see `to_send_list`. The file of ``everything`` has the
     check and its time.
     """
-    parts = [rows[start : start + size] for start in range(0, max(len(rows), 1), size)]
     column = listing.column
+    pieces = pieces_of(rows, size)
     saved = SAVED_WITH_WHOLE if which == "everything" else SAVED
-    is_repaired = which == "send" and any(
-        differs_from_clean(listing.rows.to_frame(part, ()), column).any() for part in parts
-    )
     is_suggested = bool(listing.has_suggestion[rows].any())
-    for part in parts:
-        out = as_saved(listing.decide(part, saved), column, saved)
+    is_repaired = False
+    if which == "send":
+        is_repaired = any(is_any_repaired(listing, piece) for piece in pieces)
+    for piece in pieces:
+        out = as_saved(listing.decide(piece, saved), column, saved)
         if which == "send":
             out = to_send_list(out, column, is_repaired=is_repaired, is_suggested=is_suggested)
         yield out
+
+
+def is_any_repaired(listing: Listing, rows: npt.NDArray[Any]) -> bool:
+    """Whether the cell of any of some rows is not the repaired address."""
+    out = listing.rows.to_frame(rows, ())
+    return bool(differs_from_clean(out, listing.column).any())
 
 
 def save_table(
@@ -194,14 +207,15 @@ def save_table(
     must know about the file, as sentences.
     """
     noted: set[str] = set()  # filled before the first row is written
+
+    def is_escaped(name: str) -> bool:
+        return name in noted and not name.endswith(ADDRESS_NAMES)
+
     try:
-        with create_table(
-            path, is_escaped=lambda name: name in noted and not name.endswith(ADDRESS_NAMES)
-        ) as table:
+        with create_table(path, is_escaped=is_escaped) as table:
             for piece in pieces:
-                noted.update(
-                    *(note.get("columns", ()) for note in read_notes(piece.attrs).values())
-                )
+                for note in read_notes(piece.attrs).values():
+                    noted.update(note.get("columns", ()))
                 table.write(to_arrow(piece, types))
             remarks = [f"{capitalize(remark)}." for remark in table.remarks]
     except OSError as exc:
@@ -211,20 +225,23 @@ def save_table(
 
 def types_of_objects(frame: pd.DataFrame) -> dict[Any, pa.DataType]:
     """The Arrow types of the columns that hold Python objects or categories, by label."""
-    found: dict[Any, pa.DataType] = {}
+    types: dict[Any, pa.DataType] = {}
     for at, name in enumerate(frame.columns):
         cells = frame.iloc[:, at]
-        if cells.dtype == object or isinstance(cells.dtype, pd.CategoricalDtype):
-            kind = column_to_arrow(cells).type
-            found[name] = kind if found.get(name, kind) == kind else pa.string()
-    return found
+        if cells.dtype != object and not isinstance(cells.dtype, pd.CategoricalDtype):
+            continue
+        kind = column_to_arrow(cells).type
+        if types.get(name, kind) != kind:  # of another column of this name
+            kind = pa.string()
+        types[name] = kind
+    return types
 
 
 def to_arrow(frame: pd.DataFrame, types: Mapping[Any, pa.DataType]) -> pa.Table:
     """A frame of any dtypes as a table that all file formats can store; names may occur twice."""
-    arrays = [
-        column_to_arrow(frame.iloc[:, at], types.get(name)) for at, name in enumerate(frame.columns)
-    ]
+    arrays = []
+    for at, name in enumerate(frame.columns):
+        arrays.append(column_to_arrow(frame.iloc[:, at], types.get(name)))
     return pa.table(arrays, names=[name_of(name) for name in frame.columns])
 
 
@@ -244,5 +261,5 @@ def column_to_arrow(cells: pd.Series[Any], kind: pa.DataType | None = None) -> p
 def name_of(name: Any) -> str:
     """A column's name as text, with all levels of a multi-level label."""
     if isinstance(name, tuple):
-        return encodable("_".join(map(str, name)))
+        name = "_".join(map(str, name))
     return encodable(str(name))

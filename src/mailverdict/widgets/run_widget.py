@@ -35,7 +35,9 @@ STATES = {
     "failed": "Failed",
 }
 # The buttons in each state: the name of a method of the run, and the label.
-PAUSE, RESUME, CANCEL = ("pause", "Pause"), ("resume", "Resume"), ("cancel", "Cancel")
+PAUSE = ("pause", "Pause")
+RESUME = ("resume", "Resume")
+CANCEL = ("cancel", "Cancel")
 BUTTONS = {
     "running": (PAUSE, CANCEL),
     "paused": (RESUME, CANCEL),
@@ -71,10 +73,14 @@ class RunWidget(anywidget.AnyWidget):
     marks = traitlets.Dict().tag(sync=True)  # shapes by verdict and state
 
     def __init__(self, run: Run[Any], *, has_buttons: bool = True) -> None:
-        self.run, self.has_buttons, self.is_given_up = run, has_buttons, False
+        self.run = run
+        self.has_buttons = has_buttons
+        self.is_given_up = False
         self.rate = Rate()
         self.rows = 0  # of the result, when it is there
-        self.beats, self.turn, self.sending = 0, 0, threading.Lock()
+        self.beats = 0
+        self.turn = 0
+        self.sending = threading.Lock()
         css = stylesheet(NOTEBOOK) + scoped(NOTEBOOK_CSS + CSS, NOTEBOOK)
         super().__init__(
             _esm=front_end(), _css=css, marks=marks(), shown=self.describe(run.progress)
@@ -86,9 +92,10 @@ class RunWidget(anywidget.AnyWidget):
         """Show the run until its end, from a thread: the kernel may be busy with another cell."""
         self.turn += 1
         self.show()
-        threading.Thread(
+        watching = threading.Thread(
             target=self.watch, args=(self.turn,), name="mailverdict-run", daemon=True
-        ).start()
+        )
+        watching.start()
 
     def watch(self, turn: int) -> None:
         # Not `run.wait`, which would start a run that is not started yet.
@@ -104,42 +111,47 @@ class RunWidget(anywidget.AnyWidget):
 
     def describe(self, progress: Progress) -> dict[str, Any]:
         """What is shown of a snapshot of the run."""
-        state = "cancelled" if self.is_given_up and progress.is_over else progress.state
+        state = progress.state
+        if self.is_given_up and progress.is_over:
+            state = "cancelled"
         if state == "running":
             self.rate.add(progress)
-        whole = max(progress.total, progress.settled, 1)
-        left = {"error": progress.errors, "pending": progress.total - progress.settled}
-        counts = {**progress.verdicts, **left}
-        title = STATES[state]
-        checked = f"{checked_text(progress)} ({percent(progress.settled, whole)})"
+        settled = progress.settled
+        whole = max(progress.total, settled, 1)
+        counts = dict(progress.verdicts)
+        checked = f"{checked_text(progress)} ({percent(settled, whole)})"
         rows = self.rows_by_verdict() if state == "done" else None
         if rows is not None:
-            counts = {**rows, **left}
+            counts = rows
             checked += f"; rows by verdict, as in the result, of {count_of(self.rows, 'row')}"
+        counts = {**counts, "error": progress.errors, "pending": progress.total - settled}
+        shown_counts = []
+        for name, count in counts.items():
+            if count > 0:
+                shown_counts.append({"name": name, "label": LABELS[name], "count": f"{count:,}"})
         notes = [progress.message, self.rate_text(progress), quota_text(progress), progress.problem]
-        buttons = BUTTONS.get(state, ()) if self.has_buttons else ()
+        buttons = []
+        if self.has_buttons:
+            buttons = list(BUTTONS.get(state, ()))
         if PAUSE in buttons and self.run._loses_answers():
-            buttons = tuple(each for each in buttons if each != PAUSE)
+            buttons.remove(PAUSE)
             notes.append(
-                "without a journal there is no pause:"
-                " what the service was asked would be paid again"
+                "without a journal there is no pause: what the service was asked would be paid again"
             )
+        title = STATES[state]
+        # Of screen readers: the end, and each fifth of the way.
+        spoken = f"{20 * (5 * settled // whole)}% checked."
+        if progress.is_over:
+            spoken = f"{title}. {checked_text(progress)}."
         return {
             "state": state,
             "title": title,
             "checked": checked,
-            "share": progress.settled / whole,
-            "counts": [
-                {"name": name, "label": LABELS[name], "count": f"{count:,}"}
-                for name, count in counts.items()
-                if count > 0
-            ],
+            "share": settled / whole,
+            "counts": shown_counts,
             "notes": [sentence(note) for note in notes if note],
             "buttons": [{"act": act, "label": label} for act, label in buttons],
-            # Of screen readers: the end, and each fifth of the way.
-            "said": f"{title}. {checked_text(progress)}."
-            if progress.is_over
-            else f"{20 * (5 * progress.settled // whole)}% checked.",
+            "said": spoken,
             "beat": self.beats,
         }
 
@@ -158,9 +170,10 @@ class RunWidget(anywidget.AnyWidget):
         verdicts = one_array(results.cast(pa.string()))
         self.rows = len(verdicts)
         if "standing" in reading.rows.schema.names:
-            is_several = pc.equal(reading.rows["standing"].cast(pa.string()), SEVERAL)
-            verdicts = pc.if_else(is_several.fill_null(False), None, verdicts)
-        counts = {str(verdict): 0 for verdict in Verdict}
+            standing = reading.rows["standing"].cast(pa.string())
+            is_several = pc.equal(standing, SEVERAL).fill_null(False)
+            verdicts = pc.if_else(is_several, None, verdicts)
+        counts = dict.fromkeys(map(str, Verdict), 0)
         for entry in verdicts.value_counts().to_pylist():
             if entry["values"] in counts:
                 counts[entry["values"]] = entry["counts"]
@@ -168,7 +181,8 @@ class RunWidget(anywidget.AnyWidget):
 
     def rate_text(self, progress: Progress) -> str:
         """How fast the run is, and how long it takes."""
-        rate, left = self.rate.per_second(), self.rate.seconds_left(progress)
+        rate = self.rate.per_second()
+        left = self.rate.seconds_left(progress)
         if progress.is_over or rate is None:
             return ""
         if left is None or is_short_of_quota(progress):  # then the quota decides
@@ -177,8 +191,10 @@ class RunWidget(anywidget.AnyWidget):
 
     def receive(self, widget: Any, content: Any, buffers: Any) -> None:
         """Do what a button says, if the run is still in the state in which it has this button."""
-        act = content.get("act") if isinstance(content, dict) else None
-        if act not in [each["act"] for each in self.shown["buttons"]]:
+        if not isinstance(content, dict):
+            return
+        act = content.get("act")
+        if act not in [button["act"] for button in self.shown["buttons"]]:
             return
         if act == "resume":
             try:

@@ -21,7 +21,9 @@ from ..table.table import read_stream
 
 LONGEST_LABEL = 60
 LONGEST_PASTE = 50_000_000  # characters
-FROM_MEMORY, FROM_PASTE = "data frame", "pasted list"
+FROM_MEMORY = "data frame"
+FROM_PASTE = "pasted list"
+NOT_IN_NAMES = re.compile(r"[^\w. -]")  # of files
 # Nullable dtypes, so that integers and booleans with missing values are written back unchanged.
 TYPES = {
     pa.int64(): pd.Int64Dtype(),
@@ -64,17 +66,25 @@ class Source:
     def labels(self) -> list[str]:
         """The columns' names for a list to choose from: printable and unique."""
         labels: list[str] = []
-        for name in map(printable_label, self.frame.columns):
-            earlier = labels.count(name)
-            labels.append(name if not earlier else f"{name} ({earlier + 1})")
+        for name in self.frame.columns:
+            label = printable_label(name)
+            earlier = labels.count(label)
+            if earlier:
+                label = f"{label} ({earlier + 1})"
+            labels.append(label)
         return labels
+
+    def columns(self) -> dict[str, pd.Series[Any]]:
+        """The columns by their labels."""
+        columns = {}
+        for at, label in enumerate(self.labels):
+            columns[label] = self.frame.iloc[:, at]
+        return columns
 
     @cached_property
     def choice(self) -> ChosenColumn:
         """Which column has the addresses, by the labels of the columns."""
-        return choose_column(
-            {label: self.frame.iloc[:, at] for at, label in enumerate(self.labels)}
-        )
+        return choose_column(self.columns())
 
     def position(self, label: str) -> int:
         """The position of a column."""
@@ -83,36 +93,43 @@ class Source:
     @cached_property
     def refusals(self) -> dict[int, Refusal]:
         """The columns that say no in some rows, by their positions."""
-        columns = {label: self.frame.iloc[:, at] for at, label in enumerate(self.labels)}
-        return {self.position(found.name): found for found in find_refusals(columns)}
+        refusals = find_refusals(self.columns())
+        return {self.position(refusal.name): refusal for refusal in refusals}
 
     def stem(self) -> str:
         """The name for a file made from this table, without suffix.
 
         It has only characters that all file systems allow.
         """
-        stem = PurePosixPath(self.name).stem if self.name not in (FROM_MEMORY, FROM_PASTE) else ""
-        kept = "".join(c if c.isalnum() or c in "-_. " else "_" for c in stem)
-        return kept.strip(" ._")[:LONGEST_LABEL] or "emails"
+        if self.name in (FROM_MEMORY, FROM_PASTE):
+            return "emails"
+        stem = NOT_IN_NAMES.sub("_", PurePosixPath(self.name).stem)
+        return stem.strip(" ._")[:LONGEST_LABEL] or "emails"
 
 
 def printable_label(name: Any) -> str:
     """A column's name as one line of bounded length, with all levels of a multi-level label."""
-    whole = " / ".join(map(str, name)) if isinstance(name, tuple) else str(name)
-    return readable(whole) or "(no name)"
+    if isinstance(name, tuple):
+        name = " / ".join(map(str, name))
+    return readable(str(name)) or "(no name)"
 
 
 def readable(text: str, longest: int = LONGEST_LABEL) -> str:
     """One line of bounded length."""
-    return short_text(
-        "".join(c if c.isprintable() else " " for c in text[: 4 * longest]).strip(), longest
-    )
+    return short_text(printable(text[: 4 * longest]).strip(), longest)
+
+
+def printable(text: str) -> str:
+    """Text with a blank for each character that cannot be seen."""
+    return "".join(char if char.isprintable() else " " for char in text)
 
 
 def short_text(text: str, longest: int) -> str:
     """A text that can be sent, cut where it is too long."""
     text = encodable(text)
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+    if len(text) <= longest:
+        return text
+    return text[: longest - 1] + "…"
 
 
 def encodable(text: str) -> str:
@@ -130,7 +147,8 @@ def read_frame(data: Any) -> Source:
     elif isinstance(data, pd.Series):
         data = data.to_frame("email" if data.name is None else data.name)
     elif not isinstance(data, pd.DataFrame) and hasattr(data, "to_arrow"):
-        return read_frame(data.to_frame() if type(data).__name__ == "Series" else data.to_arrow())
+        is_series = type(data).__name__ == "Series"
+        return read_frame(data.to_frame() if is_series else data.to_arrow())
     if not isinstance(data, pd.DataFrame):
         raise SettingsError(
             f"df={type(data).__name__}: give a DataFrame, a Series, or the path of a table file"
@@ -142,14 +160,16 @@ def read_file(
     path: str | Path, name: str | None = None, options: ReadOptions = UNSPECIFIED
 ) -> Source:
     """Read a table file; messages use `name`, which may come from a browser and is not trusted."""
-    shown = readable((name or str(path)).replace("\\", "/").rpartition("/")[2]) or "the file"
+    given = name or str(path)
+    _, _, last = given.replace("\\", "/").rpartition("/")
+    shown = readable(last) or "the file"
     try:
         with open_table(path, options, name=name and shown) as table:
             return read_whole(shown, table)
+    except InputError:
+        raise
     except (OSError, ValueError, RuntimeError) as exc:
-        if isinstance(exc, InputError):
-            raise
-        raise InputError(f"{readable(name or str(path))}: {exc}") from exc
+        raise InputError(f"{readable(given)}: {exc}") from exc
 
 
 def read_pasted(text: str, *, has_header: bool | None = None) -> Source:
@@ -172,8 +192,9 @@ def read_pasted(text: str, *, has_header: bool | None = None) -> Source:
             copy.write_text("\n".join(lines) + "\n", encoding="utf-8", errors="backslashreplace")
             return read_file(copy, FROM_PASTE, ReadOptions("utf-8", has_header=has_header))
     if len(lines) == 1:
-        lines = [part.strip() for part in re.split(r"[;,]", lines[0]) if part.strip()]
-    cells = pd.Series([encodable(line) for line in lines], dtype="string[pyarrow]")
+        parts = re.split(r"[;,]", lines[0])
+        lines = [part.strip() for part in parts if part.strip()]
+    cells = pd.Series(map(encodable, lines), dtype="string[pyarrow]")
     return Source(FROM_PASTE, pd.DataFrame({"email": cells}))
 
 
@@ -182,15 +203,19 @@ def read_whole(name: str, table: TableFile) -> Source:
     rows = in_one_piece(pa.concat_tables(list(table.pieces())))
     if not len(rows):
         raise InputError(f"{name} has a header line but no rows")
-    remarks = [without_options(each) for each in (*table.remarks, *table.final_remarks())]
     frame: pd.DataFrame = rows.to_pandas(
         types_mapper=TYPES.get, self_destruct=True, split_blocks=True
     )
     del rows
-    found = table.format
-    is_text = found.encoding is not None
+    remarks = [*table.remarks, *table.final_remarks()]
     return Source(
-        name, frame, tuple(remarks), table.has_header, is_text, found.sheet, tuple(table.sheets)
+        name=name,
+        frame=frame,
+        remarks=tuple(map(without_options, remarks)),
+        has_header=table.has_header,
+        is_text=table.format.encoding is not None,
+        sheet=table.format.sheet,
+        sheets=tuple(table.sheets),
     )
 
 

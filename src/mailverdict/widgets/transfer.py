@@ -33,12 +33,14 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
+from .source import printable
 
 PIECE = 2**20  # bytes
 MAX_UPLOADS = 4  # a page that was closed leaves its own behind
 MAX_OFFERS = 8
 LONGEST_NAME = 60  # characters; at most 240 of the 255 bytes that file systems allow
 SPARE = 16 * 2**20  # bytes of the disk that an upload does not use
+NOT_IN_PATHS = re.compile(r"[^\w.-]")
 IDENTITY = re.compile(r"[A-Za-z0-9-]{8,40}")
 
 
@@ -79,13 +81,12 @@ class FileTransfer:
         get_folder: Callable[[], Path],
         on_file: Callable[[Path, str, str], None],
     ) -> None:
-        self.send, self.get_folder, self.on_file = send, get_folder, on_file
-        self.uploads: dict[
-            str, Upload
-        ] = {}  # by the id that the browser chose; the oldest is first
-        self.offers: dict[
-            str, Path
-        ] = {}  # by the id that the browser was told; the oldest is first
+        self.send = send
+        self.get_folder = get_folder
+        self.on_file = on_file
+        # By the id that the browser chose, and by the one that it was told; the oldest is first.
+        self.uploads: dict[str, Upload] = {}
+        self.offers: dict[str, Path] = {}
         self.count = 0
         # JupyterLab lets messages arrive in another thread than the cells.
         self.lock = threading.RLock()
@@ -106,7 +107,8 @@ class FileTransfer:
         """Answer a message from the browser; False if it is not about a file."""
         if not isinstance(content, Mapping) or "file" not in content:
             return False
-        step, identity = content["file"], str(content.get("id"))[:41]
+        step = content["file"]
+        identity = str(content.get("id"))[:41]
         complete = None
         with self.lock:
             try:
@@ -117,8 +119,8 @@ class FileTransfer:
                 else:
                     self.drop(identity)
             except (InputError, OSError) as exc:
-                # Without the path.
-                why = (exc.strerror if isinstance(exc, OSError) else None) or str(exc)
+                # `strerror` is without the path.
+                why = getattr(exc, "strerror", None) or str(exc)
                 self.drop(identity)
                 self.send({"file": "failed", "id": identity, "why": why}, [])
         if complete is not None:
@@ -138,10 +140,12 @@ class FileTransfer:
         piece = memoryview(buffers[0]).cast("B")
         if len(piece) > PIECE:
             raise InputError(f"a piece has at most {PIECE:,} bytes; this one has {len(piece):,}")
-        is_new = identity not in self.uploads
-        if is_new and offset:
-            raise InputError("this upload has ended; choose the file again")
-        upload = self.start(identity, content) if is_new else self.uploads[identity]
+        upload = self.uploads.get(identity)
+        is_new = upload is None
+        if upload is None:
+            if offset:
+                raise InputError("this upload has ended; choose the file again")
+            upload = self.start(identity, content)
         # Else it came twice.
         is_next = offset == upload.received and (is_new or upload.received < upload.size)
         if is_next:
@@ -153,7 +157,9 @@ class FileTransfer:
                 file.write(piece)
             upload.received += len(piece)
         self.send({"file": "put", "id": identity, "received": upload.received}, [])
-        return upload if is_next and upload.received == upload.size else None
+        if is_next and upload.received == upload.size:
+            return upload
+        return None
 
     def start(self, identity: str, content: Mapping[str, Any]) -> Upload:
         """Create the file of an upload."""
@@ -192,7 +198,8 @@ class FileTransfer:
 
         One that is not known is ignored.
         """
-        upload, path = self.uploads.pop(identity, None), self.offers.pop(identity, None)
+        path = self.offers.pop(identity, None)
+        upload = self.uploads.pop(identity, None)
         if upload is not None and upload.received < upload.size:
             path = upload.path
         if path is not None:
@@ -209,21 +216,18 @@ def whole_number(value: Any, what: str) -> int:
 
 def shown_name(name: Any) -> str:
     """The last part of a file name as one printable line of bounded length."""
-    last = (
-        unicodedata.normalize("NFC", str(name)[:1000])
-        .replace("\\", "/")
-        .rstrip("/")
-        .rpartition("/")[2]
-    )
-    plain = "".join(c if c.isprintable() else " " for c in last).strip()
-    return shorten(plain) or "the file"
+    path = unicodedata.normalize("NFC", str(name)[:1000]).replace("\\", "/")
+    _, _, last = path.rstrip("/").rpartition("/")
+    return shorten(printable(last).strip()) or "the file"
 
 
 def path_name(name: str) -> str:
     """A name for the disk: letters, digits, hyphens, underscores and dots; the suffixes stay."""
-    return "".join(c if c.isalnum() or c in "-_." else "_" for c in name).rstrip(".")
+    return NOT_IN_PATHS.sub("_", name).rstrip(".")
 
 
 def shorten(name: str) -> str:
     """At most `LONGEST_NAME` characters; the end with its suffixes is kept."""
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 21] + "…" + name[-20:]
+    if len(name) <= LONGEST_NAME:
+        return name
+    return name[: LONGEST_NAME - 21] + "…" + name[-20:]

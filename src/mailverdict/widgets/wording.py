@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from ..model.words import (
     SEVERAL_ADDRESSES,
     ValidationType,
     Verdict,
+    capitalize,
     count_of,
     percent,
     reason_label,
@@ -28,6 +29,7 @@ from ..theme import LABELS, MARK_OF, MARKS
 from .source import readable
 
 if TYPE_CHECKING:
+    from ..frames.alike import Alike
     from .listing import Listing
 
 # How deep, in the order of the page: the label, what is done, and what "valid" then means.
@@ -99,10 +101,10 @@ PENDING_LABELS = {True: "Not checked yet", False: "Removed unchecked"}
 
 def marks() -> dict[str, dict[str, str]]:
     """The shapes of verdicts, actions and states."""
-    return {
-        name: {"shape": MARKS[mark].shape, "sign": MARKS[mark].sign}
-        for name, mark in MARK_OF.items()
-    }
+    shapes = {}
+    for name, mark in MARK_OF.items():
+        shapes[name] = {"shape": MARKS[mark].shape, "sign": MARKS[mark].sign}
+    return shapes
 
 
 def policy_name(name: str) -> str:
@@ -129,8 +131,12 @@ def duration_words(seconds: float) -> str:
     if seconds < 60:
         return "less than a minute"
     hours, minutes = divmod(round(seconds / 60), 60)
-    words = [count_of(hours, "hour")] if hours else []
-    return "about " + " ".join([*words, *([count_of(minutes, "minute")] if minutes else [])])
+    words = ["about"]
+    if hours:
+        words.append(count_of(hours, "hour"))
+    if minutes:
+        words.append(count_of(minutes, "minute"))
+    return " ".join(words)
 
 
 def date_text(moment: datetime) -> str:
@@ -139,8 +145,8 @@ def date_text(moment: datetime) -> str:
     >>> date_text(datetime(2026, 3, 5, 14, 7, tzinfo=UTC))
     '5 March 2026, 14:07 UTC'
     """
-    at = moment.astimezone(UTC)
-    return f"{at.day} {at:%B %Y, %H:%M} UTC"
+    in_utc = moment.astimezone(UTC)
+    return f"{in_utc.day} {in_utc:%B %Y, %H:%M} UTC"
 
 
 def sentence(message: str) -> str:
@@ -149,9 +155,12 @@ def sentence(message: str) -> str:
     >>> sentence("this failed"), sentence("list.csv is empty")
     ('This failed.', 'list.csv is empty.')
     """
-    if message.partition(" ")[0].isalpha():
-        message = message[:1].upper() + message[1:]
-    return message if message.endswith((".", "!", "?", "…")) else f"{message}."
+    first, _, _ = message.partition(" ")
+    if first.isalpha():
+        message = capitalize(message)
+    if message.endswith((".", "!", "?", "…")):
+        return message
+    return f"{message}."
 
 
 def mailed_words(depth: str) -> str:
@@ -161,7 +170,8 @@ def mailed_words(depth: str) -> str:
 
 def describe_headline(counts: Counts, depth: str) -> dict[str, str]:
     """The figure that the result is about, what is not known about it, and its rows."""
-    sent, who = counts.actions["send"], "person" if counts.people == 1 else "people"
+    sent = counts.actions["send"]
+    who = "person" if counts.people == 1 else "people"
     share = percent(sent, counts.rows)
     return {
         "headline": f"{counts.people:,}",
@@ -213,16 +223,17 @@ def plain_notice(notice: str, *, always: bool = False) -> str:
 def describe_actions(counts: Counts) -> list[dict[str, Any]]:
     """Each action with its rows, and what it means for this result."""
     meanings = meaning_of_actions(counts)
-    return [
-        {
+    parts = []
+    for name, count in counts.actions.items():
+        part = {
             "id": name,
             "label": LABELS[name],
             "means": meanings[name],
             "count": count_of(count, "row"),
             "empty": not count,
         }
-        for name, count in counts.actions.items()
-    ]
+        parts.append(part)
+    return parts
 
 
 def describe_policies(listing: Listing, policies: Mapping[str, Policy]) -> list[dict[str, str]]:
@@ -230,32 +241,38 @@ def describe_policies(listing: Listing, policies: Mapping[str, Policy]) -> list[
     has_mailboxes = ValidationType.SMTP in listing.counts.validation_types
     described = []
     for name, policy in policies.items():
+        label = readable(name)
+        if name in POLICY_LABELS:
+            of_mailboxes, of_others = POLICY_LABELS[name]
+            label = of_mailboxes if has_mailboxes else of_others
         kinds, counts = listing.judge(policy)
-        moves = Counter[tuple[str, str, str]]()
-        for before, after in zip(listing.kinds, kinds, strict=True):
-            if before.action != after.action:
-                reason = decisive_word(before) or decisive_word(after) or ""
-                moves[str(before.action), str(after.action), reason] += counts.alike[after]
-        label = POLICY_LABELS[name][not has_mailboxes] if name in POLICY_LABELS else readable(name)
-        text = " ".join(
-            filter(
-                None,
-                (policy_figures(counts), "" if policy == listing.policy else moves_text(moves)),
-            )
-        )
+        text = policy_figures(counts)
+        if policy != listing.policy:
+            text += f" {moves_text(count_moves(listing, kinds, counts))}"
         described.append({"id": name, "label": label, "text": text})
     return described
+
+
+def count_moves(
+    listing: Listing, kinds: Sequence[Alike], counts: Counts
+) -> Counter[tuple[str, str, str]]:
+    """How many rows get another action than now, by both actions and the reason."""
+    moves = Counter[tuple[str, str, str]]()
+    for before, after in zip(listing.kinds, kinds, strict=True):
+        if before.action == after.action:
+            continue
+        reason = decisive_word(before) or decisive_word(after) or ""
+        moves[str(before.action), str(after.action), reason] += counts.alike[after]
+    return moves
 
 
 def policy_figures(counts: Counts) -> str:
     """What a policy does with the rows."""
     sent = count_of(counts.actions["send"], "row")
     parts = [f"{LABELS['send']}: {count_of(counts.people, 'person', 'people')} ({sent})"]
-    parts += [
-        f"{LABELS[name]}: {count:,}"
-        for name, count in counts.actions.items()
-        if count and name != "send"
-    ]
+    for name, count in counts.actions.items():
+        if count and name != "send":
+            parts.append(f"{LABELS[name]}: {count:,}")
     return f"{' · '.join(parts)}."
 
 
@@ -269,5 +286,7 @@ def moves_text(moves: Counter[tuple[str, str, str]]) -> str:
         rows = count_of(count, "row")
         named.append(f"{rows} from “{LABELS[before]}” to “{LABELS[after]}” ({why})")
     left = len(named) - MAX_MOVES
-    others = f" and {count_of(left, 'other group')}" if left > 0 else ""
+    others = ""
+    if left > 0:
+        others = f" and {count_of(left, 'other group')}"
     return f"Moves {', '.join(named[:MAX_MOVES])}{others}."
