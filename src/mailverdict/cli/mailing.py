@@ -114,12 +114,12 @@ def learn(
         bool, typer.Option("--all-mailed", help="Every row of the file was mailed.")
     ] = False,
     name: Annotated[
-        str, typer.Option("--name", help="What to call the mailing, to tell it apart from others.")
+        str, typer.Option("--name", help="Name of the mailing, to tell it apart from others.")
     ] = "",
     complete: Annotated[
         bool,
         typer.Option(
-            "--complete", help="All bounces have come: a wave without any is learnt, too."
+            "--complete", help="All bounces have come: a wave without bounces is learnt, too."
         ),
     ] = False,
     prefix: Prefix = None,
@@ -189,13 +189,15 @@ def mailing(
         int | None,
         typer.Option(
             "--waves",
-            help="In how many parts the list is mailed; by default as in the wave before, or 6.",
+            help="Number of waves of the list; by default as in the wave before, or 6.",
         ),
     ] = None,
     pilot: Annotated[
         int | None,
         typer.Option(
-            "--pilot", help="At most so many rows that teach the most, also above the budget."
+            "--pilot",
+            help="A pilot: at most so many rows whose bounces teach the most; "
+            "may be above the budget.",
         ),
     ] = None,
     again: Annotated[

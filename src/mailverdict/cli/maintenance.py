@@ -34,7 +34,8 @@ def runs(
 ) -> None:
     """List the contents of a journal.
 
-    How many addresses were checked, and what a service still owes, by check and service.
+    Counts the addresses that were verified, and the jobs of a service that are not done, by type
+    and service.
     """
     from ..runs.journal.journal import Journal  # noqa: PLC0415 - brings SQLite
     from ..runs.options import default_journal  # noqa: PLC0415 - as above

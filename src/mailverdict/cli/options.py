@@ -200,7 +200,7 @@ Known = Annotated[
     typer.Option(
         "--known",
         help="Another verifier's export, or a verified file: "
-        "what is valid or invalid there is not asked.",
+        "addresses that are valid or invalid there are not verified again.",
     ),
 ]
 Mapped = Annotated[

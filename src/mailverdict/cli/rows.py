@@ -239,10 +239,11 @@ def operators(
     reading: ReadOptions,
     as_json: Json = False,
 ) -> None:
-    """Count the addresses of a verified file by who runs their mail servers.
+    """Count the addresses of a verified file by mail operator.
 
-    Shows how many got a clear answer, and why not more. The file was written with --columns all. It
-    is read in pieces, of which a hash of each address is kept in memory.
+    An operator runs the mail servers of many domains. Shows how many addresses got a clear answer,
+    and why not more. The file must have been written with --columns all. It is read in pieces; a
+    hash of each address is kept in memory.
     """
     counts = OperatorCounts()
     with open_source(file, reading) as source:
@@ -288,7 +289,7 @@ def breakdown(
     """Show where the bad addresses of a verified file come from.
 
     Counts people by a column of the file, or ranks all columns by how much they explain. The file
-    is read in pieces, of which a hash of each address is kept in memory.
+    is read in pieces; a hash of each address is kept in memory.
     """
     if what == "bounced" and bounces is None:
         raise mv.SettingsError("--what bounced: give --bounces, what became of the mails")

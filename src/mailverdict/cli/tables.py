@@ -638,7 +638,7 @@ def plan(
 ) -> None:
     """Show what a verification would do and cost.
 
-    The file is read in pieces, of which a hash of each address is kept in memory.
+    The file is read in pieces; a hash of each address is kept in memory.
     """
     check_second_table(against_column, known)
     with (
@@ -694,10 +694,10 @@ def estimate(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Verify a sample, and estimate what the whole file would give and cost.
+    """Estimate the result and the cost for a file by a sample.
 
     All domains are looked up here. The answers are kept in the journal, so that verify asks only
-    the rest. The column is held in memory.
+    about the rest. The column is held in memory.
     """
     screen = None
     if backend is not None and (resolver is not None or not resolver_check):

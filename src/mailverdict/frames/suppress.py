@@ -112,8 +112,8 @@ def suppress(
         Columns of `data`, each with the value or the list of values that says no, as
         ``{"Unsubscribed from all email": True, "Status": ["unsubscribed", "cleaned"]}``. Cells are
         compared without case, blanks and punctuation; true, yes and 1 are one value, and so are
-        false, no and 0. An empty cell is no value. Who says no in one row is marked in all rows of
-        the same mailbox.
+        false, no and 0. An empty cell is not a value. A person who says no in one row is marked in
+        all rows of the same mailbox.
     prefix : str, optional
         Before the new column's name; ``f"{column}_"`` by default, nothing for a Series or list.
 

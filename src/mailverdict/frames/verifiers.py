@@ -138,12 +138,12 @@ def read_verdicts(
 ) -> Any:
     """Read what another verifier said about addresses, as the result columns of `verify`.
 
-    Uses no network. The service is found out by columns that only its files have. Its words become
-    our verdicts and reasons by a table: a full mailbox is ``unknown`` here, whatever the service
-    calls it, and an address of a role ``risky``. A reason is given only if the service claims it:
-    where its negative word is any refusal, perhaps of the service itself, the row is ``unknown``.
-    Where no reason of ours fits, the reason is the service's own word. What the file does not say
-    is NA.
+    Uses no network. The service is recognised by columns that only its files have. Its words become
+    verdicts and reasons of mailverdict by a table: a full mailbox is ``unknown`` here, whatever the
+    service calls it, and an address of a role ``risky``. A reason is given only if the service
+    claims it: where its negative word may be any refusal, even of the service itself, the row is
+    ``unknown``. Where no reason of mailverdict fits, the reason is the service's own word. What the
+    file does not have is NA.
 
     Parameters
     ----------

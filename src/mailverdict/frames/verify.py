@@ -130,22 +130,22 @@ def verify(
         Find domains that cannot receive mail on this machine first, so that no quota is spent on
         them; a local backend has the settings for it.
     known : path or DataFrame, optional
-        What another verifier said, as `read_verdicts` reads or returned it, or an earlier result.
-        An address that is ``valid`` or ``invalid`` there is not asked (``valid`` in a result of
-        ours: by at least this type): its rows have that verdict, and the column `source`, which is
-        then always there, names the verifier. Whatever else it said, or if it said both, is open
-        and is asked. Not kept in the journal, and preferred to it. Malformed addresses are judged
-        here in any case. A warning says how many addresses it settles, and from when its answers
-        are; they count however old they are, unless `max_age` is given.
+        Results of another verifier, as `read_verdicts` reads or returned them, or an earlier
+        result. An address that is ``valid`` or ``invalid`` there is not verified again (``valid``
+        in a result of `verify`: by at least this type): its rows have that verdict, and the column
+        `source`, which is then always there, names the verifier. All other addresses are verified,
+        also one that is both there. These results count before those of the journal, and are not
+        kept in it. Malformed addresses are always judged here. A warning says how many addresses
+        are settled, and the dates of the results; they count at any age unless `max_age` is given.
     clean : bool, default True
         Repair each cell first, as `mailverdict.clean` does, and verify the repaired address. A cell
         that cannot be repaired is verified as it stands, but one with several addresses is not
         verified: its verdict is ``unknown`` with the reason ``several_addresses``. Adds the columns
         `clean` (the address that was verified; NA for a cell without one) and `change`; the
         caller's column stays as it is. If `clean` is there already, from `mailverdict.clean` or an
-        earlier call, what it holds stays: the addresses in `clean`, which may have been corrected
-        by hand, are verified as they stand, a cell whose address was taken away as well, and only
-        rows with neither are repaired. False: every cell is verified as it stands.
+        earlier call, its values stay: the addresses in `clean`, which may have been corrected by
+        hand, are verified as they stand, and so is a cell whose address was taken away. Only rows
+        with neither are repaired. False: every cell is verified as it stands.
     columns : {"short", "core", "all"} or list of str
         Which result columns. ``"short"``: those that a reader needs, `clean` first; of the repairs
         it has no `change`.

@@ -106,11 +106,12 @@ class Estimate:
         the pace of the sample; None where it does not apply.
     operators : DataFrame
         Index `operator`, the 20 with the most addresses: `addresses` in the list and `sampled` ones
-        (int64), then the columns of `by_operator` of the sample, where `share` is that of clear
-        answers, with `low` and `high` of its 95 % interval. No rows where no domain is looked up
-        first: ``mx=None``, and types that are verified whole.
+        (int64). Then for the sampled ones: `clear` answers (int64), their `share` with `low` and
+        `high` of its 95 % interval (float64), and `catch_all`, `deferred`, `refused`, `no_answer`,
+        `dead` and `note` as in `breakdown` by operator. No rows where no domain is looked up first:
+        ``mx=None``, and types that are verified whole.
     sampled : int
-        Addresses in the sample whose turn came.
+        Addresses in the sample that were asked about.
     sample : int
         Addresses that were drawn; more than `sampled` if the quota ended early.
     population : int
@@ -279,7 +280,7 @@ def estimate(
     -------
     Estimate
         `shares`, `cost` and `operators` as frames and numbers; prints as a small table. If the
-        quota ends early, it is made from the part of the sample whose turn came.
+        quota ends early, it is made from the part of the sample that was asked about.
 
     Raises
     ------

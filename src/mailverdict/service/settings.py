@@ -159,7 +159,7 @@ class ServiceSettings:
     Parameters
     ----------
     store : str
-        Where jobs and quota live: ``sqlite:///file.db`` (a file, four slashes for an absolute path)
+        Where jobs and quota are: ``sqlite:///file.db`` (a file, four slashes for an absolute path)
         or ``postgresql://user:password@host/database``. One process uses an SQLite file; any number
         of APIs and workers use a PostgreSQL database.
     revision : str
