@@ -160,13 +160,22 @@ def open_call(
     if tasks_ask and not is_plan:
         assert isinstance(backend, LocalBackend)
         backend._require_open()
-        folder = open_scratch(scratch, is_local=is_local, backend=backend, job=job)
-        job = replace(job, scratch=folder)
-        job = replace(job, shards=decide_shards(job), call=f"call-{secrets.token_hex(8)}")
-        if scratch is not None and "://" not in job.required_scratch.url:
-            # What the frame of this call reads; the answers stay for later calls.
-            atexit.register(job.required_scratch.delete, job.call)
+        job = with_scratch(job, scratch, is_local=is_local, backend=backend)
     return Call(checked, job)
+
+
+def with_scratch(
+    job: StageJob, scratch: Folder | None, *, is_local: bool, backend: Backend
+) -> StageJob:
+    """A job with its scratch folder, and with the number of its tasks, which the folder keeps."""
+    folder = open_scratch(scratch, is_local=is_local, backend=backend, job=job)
+    job = replace(job, scratch=folder, call=f"call-{secrets.token_hex(8)}")
+    job = replace(job, shards=decide_shards(job))
+    is_path_of_user = scratch is not None and "://" not in folder.url
+    if is_path_of_user:
+        # What the frame of this call reads; the answers stay for later calls.
+        atexit.register(folder.delete, job.call)
+    return job
 
 
 def decide_key_kind(options: Options, journal: object) -> KeyKind:
@@ -412,11 +421,14 @@ def verify_texts(call: Call, texts: pa.StringArray) -> pa.Table:
 
     The rows with their `key`.
     """
+    options = call.options
     addresses, _ = unique_addresses(texts)
-    run: Run[pa.Table] = Run(open_execution(addresses, call.options), lambda table: table)
-    show_progress(run, call.job.column, call.options.progress, is_free=call.options.is_free)
+    execution = open_execution(addresses, options)
+    run: Run[pa.Table] = Run(execution, lambda table: table)
+    show_progress(run, call.job.column, options.progress, is_free=options.is_free)
     rows = collect(run)
-    return rows.select(call.job.answer_fields()).append_column("key", addresses)
+    answers = rows.select(call.job.answer_fields())
+    return answers.append_column("key", addresses)
 
 
 def plan_texts(

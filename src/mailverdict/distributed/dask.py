@@ -298,7 +298,8 @@ def run_task(number: int, *, task: Task, job: StageJob) -> pd.Series[Any]:
 
 def attach_numbered(part: Any, number: pd.Series[Any], *, job: StageJob) -> Any:
     """A partition with its result columns, from the answers that were written for it."""
-    return attach_part(part, job, read_part_answers(int(number.iloc[0]), job))
+    answers = read_part_answers(int(number.iloc[0]), job)
+    return attach_part(part, job, answers)
 
 
 def attach_part(part: Any, job: StageJob, answers: pa.Table | None) -> Any:
@@ -334,4 +335,5 @@ def distinct_texts(data: Any, job: StageJob) -> pa.StringArray:
 
 
 def read_part_texts(part: Any, *, job: StageJob) -> pd.Series[Any]:
-    return texts_of(read_distinct(without_notes(part), job).to_pandas())
+    texts = read_distinct(without_notes(part), job)
+    return texts_of(texts.to_pandas())

@@ -125,7 +125,8 @@ def verify(
     engine = SparkEngine(data, schema)
     if job.key_kind == "text":
         rows = verify_texts(call, engine.texts(job))
-        return engine.join(engine.local_answers(final_columns(rows, job), job), job)
+        answers = engine.local_answers(final_columns(rows, job), job)
+        return engine.join(answers, job)
     return ask_workers(call, engine)
 
 
@@ -221,7 +222,8 @@ def open_frame(
             "resolvers twice; set spark.speculation=false for this session"
         )
     added = list(chain.from_iterable(named_columns(empty, job)))
-    check_names(data.columns, [name for name, _ in added], session)
+    names = [name for name, _ in added]
+    check_names(data.columns, names, session)
     return call, schema_with(data.schema, added)
 
 
@@ -311,7 +313,8 @@ def named_columns(
     part: pa.Table, job: StageJob, extra: Sequence[Column] = ()
 ) -> list[list[tuple[str, Column]]]:
     """The names and kinds of the result columns of each column."""
-    return [list(result.columns.items()) for result in read_part(part, job, extra).results]
+    frame = read_part(part, job, extra)
+    return [list(result.columns.items()) for result in frame.results]
 
 
 # --- batches ---------------------------------------------------------------------------------
@@ -425,18 +428,21 @@ class SparkEngine:
 
     def needed_columns(self, job: StageJob) -> Any:
         """The columns that are read before anything is asked."""
-        names = needed_labels(self.data.columns, job)
-        return self.data.select(*(functions().col(quoted(name)) for name in names))
+        sql = functions()
+        columns = [sql.col(quoted(name)) for name in needed_labels(self.data.columns, job)]
+        return self.data.select(*columns)
 
     def observe(self, job: StageJob) -> list[str]:
         """Each partition writes what it has to ask."""
         stage = partial(observe_batches, job=job)
-        return reports_of(self.needed_columns(job).mapInArrow(stage, "report string"))
+        reports = self.needed_columns(job).mapInArrow(stage, "report string")
+        return reports_of(reports)
 
     def run(self, task: Task, count: int, job: StageJob) -> list[str]:
         """Run a task for each number, in a partition of its own."""
         stage = partial(run_batches, task=task, job=job)
-        return reports_of(self.numbers(count).mapInArrow(stage, "report string"))
+        reports = self.numbers(count).mapInArrow(stage, "report string")
+        return reports_of(reports)
 
     def attach(self, job: StageJob) -> Any:
         """A join brings the answers, which are read when it is computed.
@@ -461,7 +467,8 @@ class SparkEngine:
 
     def local_answers(self, answers: pa.Table, job: StageJob) -> Any:
         """The answers of this process as a frame."""
-        rows = list(zip(*answers.to_pydict().values(), strict=True))
+        columns = answers.to_pydict().values()
+        rows = list(zip(*columns, strict=True))
         return self.session.createDataFrame(rows, self.answer_schema(job))
 
     def answer_schema(self, job: StageJob) -> str:
@@ -475,14 +482,18 @@ class SparkEngine:
         sql = functions()
         groups = named_columns(empty_part(self.data), job, [KEY])
         schema = schema_with(self.data.schema, list(chain.from_iterable(groups)))
-        rows = self.data.mapInArrow(partial(attach_batches, job=job, extra=[KEY]), schema)
+        stage = partial(attach_batches, job=job, extra=[KEY])
+        rows = self.data.mapInArrow(stage, schema)
         brought = {column.name for column in answer_columns(job)}
         results: dict[str, Any] = {}
         for number, group in enumerate(groups):
+            # The answers once for each verified column, under names of their own.
             mark = f"mailverdict_{number}_"
-            marked = answers.select(*(sql.col(name).alias(mark + name) for name in answers.columns))
+            marked_columns = [sql.col(name).alias(mark + name) for name in answers.columns]
+            marked = answers.select(*marked_columns)
             key = next(name for name, column in group if column is KEY)
-            rows = rows.join(marked, rows[quoted(key)] == marked[f"{mark}key"], "left")
+            is_match = rows[quoted(key)] == marked[f"{mark}key"]
+            rows = rows.join(marked, is_match, "left")
             has_answer = sql.col(f"{mark}key").isNotNull()
             for name, column in group:
                 value = sql.col(quoted(name))

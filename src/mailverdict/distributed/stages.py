@@ -34,7 +34,13 @@ from ..frames.reading import (
     read_addresses,
 )
 from ..frames.verify import describe_origin, read_frame, tables_of
-from ..local.batch import constant, decision_columns, evidence_metadata, observe_batch
+from ..local.batch import (
+    Positions,
+    constant,
+    decision_columns,
+    evidence_metadata,
+    observe_batch,
+)
 from ..model.arrow import Codes, texts_where
 from ..model.evidence import (
     BlacklistEvidence,
@@ -54,7 +60,7 @@ from ..table.options import ColumnChoice, each_column
 from ..table.overwrite import result_labels
 from ..table.result_columns import plan_results
 from ..verdicts import settle
-from .scratch import Scratch, Shards, rows_of_keys
+from .scratch import Scratch, Shards, concat, rows_of_keys
 
 # What a partition has to ask: a row per distinct domain or address.
 OBSERVED = pa.schema(
@@ -300,15 +306,21 @@ def settle_texts(texts: pa.StringArray, job: StageJob, answers: pa.Table | None)
     columns["email"] = texts_where(is_open, keys)
     columns["validation_type"] = constant(job.validation_type, len(texts))
     rows = complete_table(columns, len(texts))
-    now = datetime.now(UTC)
-    positions, malformed = batch.malformed_rows(job.validation_type, now)
-    if job.key_kind == "text" or not len(positions):
+    if job.key_kind == "text":
+        return rows
+    positions, malformed = batch.malformed_rows(job.validation_type, datetime.now(UTC))
+    return put_malformed(rows, positions, malformed)
+
+
+def put_malformed(rows: pa.Table, positions: Positions, malformed: pa.Table) -> pa.Table:
+    """Rows in which those of malformed texts are replaced; these wait for no answer."""
+    if not len(positions):
         return rows
     no_key = pa.nulls(len(positions), pa.string())
     malformed = malformed.set_column(0, SCHEMA.field("email"), no_key)
-    both = pa.concat_tables([rows, malformed]).unify_dictionaries().combine_chunks()
-    order = np.arange(len(texts))
-    order[positions] = len(texts) + np.arange(len(positions))
+    both = concat([rows, malformed])
+    order = np.arange(len(rows))
+    order[positions] = len(rows) + np.arange(len(positions))
     return both.take(pa.array(order))
 
 

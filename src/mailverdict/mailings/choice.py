@@ -145,10 +145,12 @@ def hold_rows(rows: Results, mailboxes: ListMailboxes, wave_of: Codes) -> pa.Str
 
 def find_repeated(mailboxes: ListMailboxes, wave_of: Codes, is_held: Bools) -> Bools:
     """Rows whose mailbox is mailed by another one: the one that was, or the first that may be."""
-    rank = 2 * (wave_of == 0) + is_held
+    is_new = wave_of == 0
+    rank = 2 * is_new + is_held
     order = np.argsort(rank, kind="stable")
+    in_order = pd.Series(mailboxes.code[order])
     is_repeated = np.zeros(len(order), np.bool_)
-    is_repeated[order] = pd.Series(mailboxes.code[order]).duplicated().to_numpy()
+    is_repeated[order] = in_order.duplicated().to_numpy()
     return is_repeated & mailboxes.has_one
 
 

@@ -209,7 +209,8 @@ class Estimate:
     def _repr_html_(self) -> str:
         """The table for notebooks; every text is escaped."""
         table = CountTable(self.shares.loc[self._shown()])
-        return f"{table._repr_html_()}{notebook(f'<p>{self.origin}; {self.cost}</p>')}"
+        origin = notebook(f"<p>{self.origin}; {self.cost}</p>")
+        return f"{table._repr_html_()}{origin}"
 
 
 LINE_LABELS = {name: reason_label(name) for name in LINES}
@@ -493,16 +494,19 @@ def draw_addresses(
     """
     coded = pc.coalesce(facts.operators, facts.domains).dictionary_encode()
     width = len(coded.dictionary)
-    halves = coded.indices.to_numpy().astype(np.int64) + width * facts.is_flagged
+    operator = coded.indices.to_numpy().astype(np.int64)
+    half = operator + width * facts.is_flagged
     kinds = np.repeat([0, 1], width)
-    strata = pool_strata(halves, kinds, size)
+    strata = pool_strata(half, kinds, size)
     is_certain = (rows > 1) & (rows * size >= rows.sum())
     strata = np.where(is_certain, len(strata), strata)
     _, codes = np.unique(strata, return_inverse=True)
     strata = codes.astype(np.int64)
+
     texts = addresses.to_numpy(zero_copy_only=False)
     ranks = pd.util.hash_array(texts, hash_key=f"{seed:016d}", categorize=False)
-    return strata, draw(strata, ranks, size, certain=is_certain)
+    drawn = draw(strata, ranks, size, certain=is_certain)
+    return strata, drawn
 
 
 # --- the sample -----------------------------------------------------------------------------------
@@ -583,10 +587,10 @@ def share_table(
         addresses = fixed.addresses[line] + part * by_addresses.total
         table[line] = (*shares, shares[0] * every, addresses)
     names = ["share", "low", "high", "rows", "addresses"]
-    shares_of = pd.DataFrame.from_dict(table, orient="index", columns=names, dtype="float64")
+    lines = pd.DataFrame.from_dict(table, orient="index", columns=names, dtype="float64")
     for name in ("rows", "addresses"):
-        shares_of[name] = shares_of[name].round().astype("Int64")
-    return CountTable(shares_of.rename_axis(index="bucket"))
+        lines[name] = lines[name].round().astype("Int64")
+    return CountTable(lines.rename_axis(index="bucket"))
 
 
 def cost_of_rest(
@@ -629,14 +633,18 @@ def operator_table(operators: pa.StringArray, drawn: Ints, answers: SampleAnswer
     sizes = np.bincount(operator[operator >= 0], minlength=len(texts))
     largest = np.lexsort((texts, -sizes))[:OPERATORS]
     known = known_operators()
+    drawn_operator = operator[drawn]
     lines = []
     for code in largest.tolist():
         size = sizes[code]
-        codes = answers.codes[operator[drawn] == code]
+        codes = answers.codes[drawn_operator == code]
         counts = np.bincount(codes, minlength=len(ANSWERS) + 1)
         line = operator_line(counts, known.get(texts[code], ()))
-        whole = Sample(np.zeros(size, np.int64), np.ones(size), np.arange(len(codes)))
-        _, line["low"], line["high"] = whole.share(np.isin(codes, CLEAR))
+        # The operator's addresses as one stratum, of which the first ones were drawn.
+        one_stratum = np.zeros(size, np.int64)
+        sample = Sample(one_stratum, np.ones(size), np.arange(len(codes)))
+        is_clear = np.isin(codes, CLEAR)
+        _, line["low"], line["high"] = sample.share(is_clear)
         line["sampled"] = line["addresses"]
         line["addresses"] = size
         lines.append(line)

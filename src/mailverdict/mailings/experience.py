@@ -482,12 +482,19 @@ def rates_of(counts: pd.DataFrame, by: list[str]) -> CountTable:
 
 def with_interval(table: pd.DataFrame, name: str) -> CountTable:
     """Counts with the rate of hard bounces and its 95 % Wilson interval."""
-    intervals = list(map(wilson_interval, table["hard"].tolist(), table["mailed"].tolist()))
-    low, high = np.array(intervals, np.float64).reshape(-1, 2).T
-    table = table.assign(low=low, high=high)
     rate = table["hard"] / table["mailed"].where(table["mailed"] > 0)
-    table.insert(list(table).index("low"), name, rate)
-    return CountTable(table)
+    low = []
+    high = []
+    for hard, mailed in zip(table["hard"].tolist(), table["mailed"].tolist(), strict=True):
+        bounds = wilson_interval(hard, mailed)
+        low.append(bounds[0])
+        high.append(bounds[1])
+    added: dict[str, Any] = {
+        name: rate,
+        "low": np.array(low, np.float64),
+        "high": np.array(high, np.float64),
+    }
+    return CountTable(table.assign(**added))
 
 
 def plain_risk(counts: pd.DataFrame) -> pd.DataFrame:

@@ -1,9 +1,9 @@
 """What earlier mailings say about the rows of a list: the rates of its cells, as `Forecast`.
 
-A list is not another list: customers who wrote last month and addresses that were bought bounce at
-rates of their own. In simulated campaigns every weight of other lists made waves worse, even where
-all lists were of one kind. So they count only for the domains that are in both (`add_near`). What
-is known of this list counts in full, with two corrections on the cautious side:
+Each list has rates of its own: customers who wrote last month bounce less than addresses that were
+bought. In simulated campaigns every weight of other lists made waves worse, even where all lists
+were of one kind. So they count only for the domains that are in both (`add_near`). What is known of
+this list counts in full, with two corrections on the cautious side:
 
 - a wave with far fewer bounces than expected is doubted, since its export may lack some (`doubt`);
 - a wave with more bounces than its rates say, once they have been fitted, raises all rates
@@ -195,9 +195,9 @@ def add_near(table: pd.DataFrame, others: Sequence[LearntMailing]) -> pd.DataFra
 def doubt(mailings: Sequence[LearntMailing]) -> tuple[list[LearntMailing], list[str]]:
     """Count a mailing with far too few bounces as so many mails as fit them.
 
-    Too few are fewer than the waves before let expect: its export may lack some. Then its rate is
-    the forecast, and it teaches no more than its bounces. What a person said to be complete is
-    believed.
+    Too few are fewer than the interval of the forecast by the waves before: its export may lack
+    some. Then its rate is the forecast, and it teaches no more than its bounces. A mailing that a
+    person called complete counts in full.
     """
     believed = list[LearntMailing]()
     doubts = list[str]()

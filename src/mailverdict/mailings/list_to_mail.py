@@ -128,7 +128,8 @@ def take_back(listed: ListToMail) -> ListToMail:
         )
     wave_of = np.where(listed.wave_of == wave, 0, listed.wave_of)
     released = {number: moment for number, moment in listed.note.released.items() if number < wave}
-    return replace(listed, wave_of=wave_of, note=replace(listed.note, released=released))
+    note = replace(listed.note, released=released)
+    return replace(listed, wave_of=wave_of, note=note)
 
 
 def check_frame(listed: ListToMail) -> None:
@@ -178,7 +179,7 @@ class Budget:
 
     rate: float
     waves: int
-    assumed: tuple[str, ...]  # which of them nobody gave
+    assumed: tuple[str, ...]  # which of them were not given
 
 
 def choose_budget(listed: ListToMail, rate: float | None, waves: int | None) -> Budget:

@@ -44,23 +44,28 @@ class ListNote:
 
 def read_note(rows: Results) -> ListNote:
     """The note of a frame; an empty one if there is none, or something else is in its place."""
-    found: Any = rows.data.notes().get(NOTE)
+    content: Any = rows.data.notes().get(NOTE)
     try:
-        note = ListNote(
-            key=read_key(found["list"]),
-            rows=int(found["rows"]),
-            waves=read_waves_asked(found["waves"]),
-            max_bounce_rate=read_rate(found["max_bounce_rate"]),
-            released={
-                int(wave): datetime.fromisoformat(moment)
-                for wave, moment in found["released"].items()
-            },
+        return ListNote(
+            key=read_key(content["list"]),
+            rows=int(content["rows"]),
+            waves=read_waves_asked(content["waves"]),
+            max_bounce_rate=read_rate(content["max_bounce_rate"]),
+            released=read_released(content["released"]),
         )
     except (TypeError, KeyError, ValueError, AttributeError):
         return ListNote()
-    if any(moment.tzinfo is None for moment in note.released.values()):
-        return ListNote()
-    return note
+
+
+def read_released(content: Any) -> dict[int, datetime]:
+    """The time of each wave; an error of Python for anything else."""
+    released = {}
+    for wave, text in content.items():
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is None:
+            raise ValueError("a time without a zone")
+        released[int(wave)] = moment
+    return released
 
 
 def read_key(value: Any) -> str:

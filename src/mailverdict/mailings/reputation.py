@@ -19,6 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from ..checks.operators import SELF
 from ..model.words import count_of
@@ -46,28 +47,9 @@ def judge_reputation(last: LearntMailing | None) -> Reputation:
     """Judge blocks and complaints; blocks at one operator concern its rows alone."""
     if last is None:
         return Reputation()
-    withheld = list[str]()
-    warned = list[str]()
+    withheld, warned = judge_complaints(last)
+    refusing = find_refusing(last)
     mailed = last.mailed
-    complaints = last.total("complaints")
-    what = f"{count_of(complaints, 'person', 'people')} of {mailed:,} complained about {last}"
-    if is_above(complaints, mailed, COMPLAINTS_LIMIT, COMPLAINTS_GOOD):
-        withheld.append(
-            f"{what}{interval_text(complaints, mailed)}; receivers refuse senders from 0.3 % on"
-        )
-    elif complaints and complaints / mailed >= COMPLAINTS_GOOD:
-        warned.append(
-            f"{what}{interval_text(complaints, mailed)}; receivers ask for less than 0.1 %. Mail "
-            "only people who asked for it, and let them unsubscribe with one click"
-        )
-
-    counts = last.counts.groupby("operator")[["mailed", "blocked"]].sum()
-    counts = counts.drop(index=["", SELF], errors="ignore")
-    counts = counts[counts["blocked"] > 0]
-    is_refusing = []
-    for blocked, sent in zip(counts["blocked"], counts["mailed"], strict=True):
-        is_refusing.append(is_above(blocked, sent, BLOCKED_LIMIT, BLOCKED_GOOD))
-    refusing = counts[np.array(is_refusing, np.bool_)]
     rest = mailed - int(refusing["mailed"].sum())
     blocked_rest = last.total("blocked") - int(refusing["blocked"].sum())
     is_rest_blocked = is_above(blocked_rest, rest, BLOCKED_LIMIT, BLOCKED_GOOD)
@@ -83,6 +65,7 @@ def judge_reputation(last: LearntMailing | None) -> Reputation:
             f"blocked{interval_text(blocked, mailed)}, {where}"
         )
         return Reputation(tuple(withheld), complaints=tuple(warned))
+
     refusals = []
     for operator, row in refusing.iterrows():
         text = interval_text(int(row["blocked"]), int(row["mailed"]))
@@ -92,6 +75,37 @@ def judge_reputation(last: LearntMailing | None) -> Reputation:
         )
     operators = tuple(map(str, refusing.index))
     return Reputation(tuple(withheld), operators, tuple(refusals), tuple(warned))
+
+
+def judge_complaints(last: LearntMailing) -> tuple[list[str], list[str]]:
+    """Why complaints withhold the next wave, or else a warning about them."""
+    complaints = last.total("complaints")
+    mailed = last.mailed
+    if not complaints:
+        return [], []
+    people = count_of(complaints, "person", "people")
+    interval = interval_text(complaints, mailed)
+    complained = f"{people} of {mailed:,} complained about {last}{interval}"
+    if is_above(complaints, mailed, COMPLAINTS_LIMIT, COMPLAINTS_GOOD):
+        return [f"{complained}; receivers refuse senders from 0.3 % on"], []
+    if complaints / mailed < COMPLAINTS_GOOD:
+        return [], []
+    warning = (
+        f"{complained}; receivers ask for less than 0.1 %. Mail only people who asked for it, and "
+        "let them unsubscribe with one click"
+    )
+    return [], [warning]
+
+
+def find_refusing(last: LearntMailing) -> pd.DataFrame:
+    """The operators that blocked too many of the mails to them, with `mailed` and `blocked`."""
+    counts = last.counts.groupby("operator")[["mailed", "blocked"]].sum()
+    counts = counts.drop(index=["", SELF], errors="ignore")
+    counts = counts[counts["blocked"] > 0]
+    is_refusing = []
+    for blocked, sent in zip(counts["blocked"], counts["mailed"], strict=True):
+        is_refusing.append(is_above(blocked, sent, BLOCKED_LIMIT, BLOCKED_GOOD))
+    return counts[np.array(is_refusing, np.bool_)]
 
 
 def is_above(hits: int, trials: int, limit: float, good: float) -> bool:

@@ -106,8 +106,9 @@ def forecast_risks(cells: ListCells, wave_of: Codes, known: Experience) -> Float
     forecast = forecast_list(cells, wave_of, known)
     level = forecast.rates.cells
     a, b = beta_of(level.rate, level.variance)
-    bounds = [beta_quantile(chance, a, b) for chance in INTERVAL]
-    risks = np.stack([level.rate, *bounds], axis=1)[forecast.cell]
+    low, high = [beta_quantile(chance, a, b) for chance in INTERVAL]
+    of_cell = np.stack([level.rate, low, high], axis=1)
+    risks = of_cell[forecast.cell]
     tried_of = rates_of(known.counts, ["verdict"])["mailed"]
     tried = cells.table["verdict"].map(tried_of).fillna(0)
     was_tried = (tried > 0).to_numpy()

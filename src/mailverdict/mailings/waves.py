@@ -273,23 +273,26 @@ def mailing(
 
     frame = mark_waves(listed, budget, choice, labels[:2])
     marked = Table(frame, listed.data.column)
+    now = np.sort(choice.now)
     waiting = np.flatnonzero(choice.wave_of == 0)
-    words = choice.held.take(pa.array(waiting))
+    why_held = choice.held.take(pa.array(waiting))
+    reasons = pa.table({"held": why_held})
     held = Table(marked.take(waiting), listed.data.column)
-    reasons = pa.table({"held": words})
+    sentences = explain(listed, budget, forecast, choice)
+    can_choose_more = choice.left > 0 and not len(now)
     return Mailing(
         wave=listed.wave,
         waves=budget.waves,
-        next=marked.take(np.sort(choice.now)),
+        next=marked.take(now),
         frame=frame,
         held=held.attach(reasons, labels[2:], HELD_COLUMNS, {}),
         expected=choice.expected,
-        why=" ".join(explain(listed, budget, forecast, choice)),
+        why=" ".join(sentences),
         warnings=(*forecast.doubts, *choice.reputation.complaints, *choice.refusals),
-        can_pilot=not choice.withheld and choice.left > 0 and not len(choice.now),
+        can_pilot=can_choose_more and not choice.withheld,
         can_resume=choice.can_resume,
-        rows=len(choice.now),
-        reasons=count_reasons(words),
+        rows=len(now),
+        reasons=count_reasons(why_held),
         max_bounce_rate=budget.rate,
         not_learnt=listed.not_learnt,
         withheld=choice.withheld,
