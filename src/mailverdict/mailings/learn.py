@@ -78,9 +78,9 @@ def learn(
         in the column `wave` of `mailing`, where each wave is a mailing of its own; without such a
         column it is needed.
     name : str, optional
-        What to call the mailing, so that an experience can tell mailings apart that look alike, and
-        knows one again whose list has changed much. Two lists without common addresses need two
-        names.
+        The name of the mailing. By it an experience tells mailings apart that look alike, and
+        recognises a mailing whose list has changed much. Two lists without common addresses need
+        two names.
     complete : bool, default False
         Whether all bounces of all waves have come. Then a wave without any report is learnt, and
         `mailing` does not doubt that so few mails bounced.

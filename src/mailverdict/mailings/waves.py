@@ -59,8 +59,8 @@ class Mailing(Generic[Frame]):
         The rows to mail now, of the kind that was given.
     frame : DataFrame
         The whole list with the column `wave`, the number of the wave that each row was released in,
-        and `wave_at`, when that wave was planned; NA where it was not. Keep it, since the next call
-        begins with it.
+        and `wave_at`, when that wave was planned; NA where it was not. Keep the frame, since the
+        next call needs it.
     held : DataFrame
         The rows that are not mailed, now or before, with the column `held`: why, in words.
     expected : Expected
@@ -190,9 +190,9 @@ def mailing(
     operator and domain are mailed first, and more when few of them bounce. After each wave read the
     bounces, `learn` from them, and call it again with the experience and `Mailing.frame`.
 
-    Never mailed are rows that are invalid, suppressed, a spamtrap, disposable, without a verdict,
-    with several addresses or with an address that a person has to look at, and the second row of a
-    mailbox.
+    Rows that are invalid, suppressed, a spamtrap, disposable, without a verdict, with several
+    addresses or with an address that a person has to look at are never mailed, nor is the second
+    row of a mailbox.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ def mailing(
         below. By default that of the wave before, as the frame or the experience knows it; 0.02 for
         the first one.
     waves : int, optional
-        In how many parts the list is mailed. By default as in the wave before; 6 for the first one.
+        Number of waves of the list. By default as in the wave before; 6 for the first one.
     experience : Experience or path, optional
         What `learn` returned, or the file that it was saved in. Without one, the first wave is
         planned with cautious assumptions, which `Mailing.why` names. What it knows of other lists

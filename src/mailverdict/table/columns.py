@@ -262,8 +262,8 @@ COLUMNS: tuple[Column, ...] = (
         "text",
         "reasons",
         True,
-        "why the verdict is not valid, in a word, for every validation type; NA when it is, and "
-        "without a verdict",
+        "why the verdict is not valid, in a word, for every validation type; NA for valid rows, "
+        "and without a verdict",
         why,
         ("error", "result"),
     ),
@@ -321,7 +321,7 @@ COLUMNS: tuple[Column, ...] = (
         "text",
         "errors",
         True,
-        "why the verdict is not valid, in a sentence; NA when it is, and without a verdict",
+        "why the verdict is not valid, in a sentence; NA for valid rows, and without a verdict",
         error_message,
         ("reasons",),
     ),
