@@ -27,7 +27,7 @@ from mailverdict.repair.characters import (
     remove_invisible,
 )
 from mailverdict.repair.guess import guess_plain
-from mailverdict.repair.repair import MAX_CELL, REPAIRS, RepairedCell, repair_cell
+from mailverdict.repair.repair import MAX_CELL, REPAIRS, RepairedCell, is_unclear, repair_cell
 from tests.doubles.tables import assert_none_differ, each_row, first_ones, rows_of_csv
 
 CASES = Path(__file__).parents[1] / "cases"
@@ -234,8 +234,9 @@ def test_nothing_that_touches_an_address_becomes_a_part_of_it(address):
 
 def test_what_can_be_read_but_not_with_certainty_is_told():
     found = repair_cell("ada@firm.com bob@firm")
-    assert (found.addresses, found.suggestion, found.is_unclear) == ((), "ada@firm.com", True)
-    assert repair_cell("nobody").is_unclear is False
+    assert (found.addresses, found.suggestion) == ((), "ada@firm.com")
+    assert is_unclear("ada@firm.com bob@firm")
+    assert not is_unclear("nobody")
 
 
 @each_row(
@@ -250,12 +251,14 @@ def test_what_can_be_read_but_not_with_certainty_is_told():
     ],
 )
 def test_a_cell_that_may_hold_an_address_is_left_to_a_person(cell):
-    assert repair_cell(cell) == RepairedCell(is_unclear=True)
+    assert repair_cell(cell) == RepairedCell()
+    assert is_unclear(cell)
 
 
 @each_row("cell", ["5 @ 3.50 EUR", "lunch @ 12.30", "ada@work", "user@{{domain}}", "@ada"])
 def test_an_at_sign_alone_is_nothing_to_look_at(cell):
     assert repair_cell(cell) == RepairedCell()
+    assert not is_unclear(cell)
 
 
 @each_row(
@@ -495,10 +498,7 @@ def test_a_column_gives_each_malformed_cell_what_it_gets_alone(cells):
             alone.addresses[0] if len(alone.addresses) == 1 else None
         )
         assert found["change"][at].as_py() == ";".join(alone.changes)
-        assert (found["count"][at].as_py(), found["is_unclear"][at].as_py()) == (
-            len(alone.addresses),
-            alone.is_unclear,
-        )
+        assert found["count"][at].as_py() == len(alone.addresses)
         assert alone.addresses or found["suggestion"][at].as_py() == alone.suggestion
 
 

@@ -11,13 +11,13 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.errors import SettingsError
+from mailverdict.model.arrow import take_rows
 from mailverdict.model.table import SCHEMA, complete_table
 from mailverdict.model.words import REASON_MEANING, WHY_MEANING, Reason
 from mailverdict.table.columns import (
     COLUMNS,
     choose_columns,
     error_message,
-    take_rows,
     to_arrow,
     to_pandas,
 )

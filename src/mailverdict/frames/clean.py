@@ -2,11 +2,11 @@
 
 `repair_column` makes one table of a column of texts:
 
-    text           clean          suggestion     change     count  is_unclear
-    Ada@firm.com   Ada@firm.com                  case       1      false
-    ada@firm.com   ada@firm.com                  unwrapped  1      false
-    ada@gmail,com                 ada@gmail.com             0      true
-    a@b.de; c@d.de                                          2      false
+    text           clean          suggestion     change     count
+    Ada@firm.com   Ada@firm.com                  case       1
+    ada@firm.com   ada@firm.com                  unwrapped  1
+    ada@gmail,com                 ada@gmail.com             0
+    a@b.de; c@d.de                                          2
 
 It starts from the syntax check of all texts. A well-formed address is only put into its canonical
 form, and another one is suggested where it looks odd. Only the distinct texts that the syntax check
@@ -18,6 +18,7 @@ from __future__ import annotations
 import string
 import unicodedata
 from collections.abc import Collection, Hashable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, overload
 
 import numpy as np
@@ -30,15 +31,14 @@ from ..checks.syntax.address import canonical_form
 from ..checks.syntax.column import normal_forms, observe_column
 from ..model.address import lower_domain
 from ..model.arrow import (
-    map_slices,
     one_array,
     replace_texts,
     replace_where,
+    spread_texts,
     texts_where,
-    to_bools,
 )
 from ..repair.guess import MAY_BE_GUESSED, MAY_LOOK_ODD, USUAL_BEGINS, guess_plain
-from ..repair.repair import MAX_CELL, RepairedCell, repair_cell
+from ..repair.repair import MAX_CELL, RepairedCell, is_unclear, repair_cell
 from ..repair.words import NONE_DOMAIN, names_nobody
 from ..table.cells import (
     LONGEST_TEXT,
@@ -48,7 +48,7 @@ from ..table.cells import (
     strip_texts,
     where_filled,
 )
-from ..table.columns import CLEAN_COLUMNS, take_rows, to_string
+from ..table.columns import CLEAN_COLUMNS, to_string
 from ..table.notices import warn_user
 from ..table.overwrite import name_columns
 from ..table.table import Frame, table_of
@@ -61,6 +61,7 @@ USUAL = string.ascii_letters + string.digits + ".-_+"
 ODD_BEGINS = ("www.", "imcea", "xn--")
 MAY_BE_ODD = rf"{MAY_LOOK_ODD}|{USUAL_BEGINS}"
 NOTHING = RepairedCell()
+CUT_LENGTHS = (LONGEST_TEXT, MAX_CELL)  # at which `read_cells` cuts a text
 # Unicode categories: blanks, characters without a width, controls.
 INVISIBLE = ("Zs", "Zl", "Zp", "Cf", "Cc")
 
@@ -160,7 +161,6 @@ def repair_column(
     - `suggestion`: the address that was probably meant; null for none.
     - `change`: names of the repairs that were applied, joined by ";"; empty for none.
     - `count`: distinct addresses in the text.
-    - `is_unclear`: an address can be read in it, but not with certainty.
 
     >>> texts = ["Ada@FIRM.com", "<ada@firm.com>", "ada@firm.com; bob@firm.com", "nobody"]
     >>> found = repair_column(pa.array(texts))
@@ -171,71 +171,29 @@ def repair_column(
         stripped = strip_texts(texts)
     if seen is None:
         seen = observe_column(stripped)
-    well_formed = seen["well_formed"]
 
-    # Nearly all rows are well-formed addresses in their canonical form, about which nothing is to
-    # be done. They have the first row of `done`.
-    is_touched = pc.or_(pc.invert(well_formed), find_unusual(seen))
-    if texts is not stripped:
-        is_touched = pc.or_(is_touched, pc.not_equal(texts, stripped))
-    touched = np.flatnonzero(to_bools(is_touched))
-    rows = repair_rows(texts.filter(is_touched), seen.filter(is_touched))
-    untouched = pa.RecordBatch.from_pylist([UNTOUCHED], rows.schema)
-    at = np.zeros(len(texts), np.int32)
-    at[touched] = np.arange(1, len(touched) + 1)
-    done = take_rows(pa.Table.from_batches([untouched, rows]).drop_columns("text"), at)
+    # Nearly all rows are well-formed addresses in their canonical form, which stay as they are.
+    # Arrow works without the interpreter's lock, beside the repair of the refused cells.
+    with ThreadPoolExecutor(1) as beside:
+        accepted = beside.submit(repair_accepted, texts, seen)
+        refused = repair_refused(texts, seen)
+    touched = pa.Table.from_batches([accepted.result(), refused]).sort_by("row")
+    rows = touched["row"].to_numpy()
 
-    text = replace_texts(stripped, touched, rows["text"])
-    count = one_array(done["count"])
-    suggestion = one_array(done["suggestion"])
+    size = len(texts)
+    text = replace_texts(stripped, rows, one_array(touched["text"]))
+    count = np.ones(size, np.int32)
+    count[rows] = touched["count"]
+    suggestion = spread_texts(one_array(touched["suggestion"]), rows, size)
     if suggests_domains:
         suggestion = pc.coalesce(suggest_domains_of(seen), suggestion)
+    change = spread_texts(one_array(touched["change"]), rows, size)
     columns = {
         "text": text,
-        "clean": texts_where(pc.equal(count, 1), text),
+        "clean": texts_where(pa.array(count == 1), text),
         "suggestion": suggestion,
-        "change": one_array(done["change"]),
-        "count": count,
-        "is_unclear": one_array(done["is_unclear"]),
-    }
-    return pa.record_batch(columns)
-
-
-# Of a well-formed address in its canonical form.
-UNTOUCHED = {"text": None, "suggestion": None, "change": "", "count": 1, "is_unclear": False}
-
-
-def repair_rows(texts: pa.StringArray, seen: pa.RecordBatch) -> pa.RecordBatch:
-    """The columns of `repair_column` without `clean`, for rows that may need a repair."""
-    stripped = seen["text"]
-    well_formed = seen["well_formed"]
-    size = len(texts)
-
-    has_blanks = pc.and_(well_formed, pc.not_equal(texts, stripped))
-    change = pc.if_else(has_blanks, "blanks", empty_texts(size))
-    is_other = pc.not_equal(normal_forms(seen), stripped).fill_null(False)
-    forms, names = canonical_forms(seen.filter(is_other))
-    names = join_names(change.filter(is_other), names)
-    text = replace_where(stripped, is_other, forms)
-    change = replace_where(change, is_other, names)
-    plain = suggest_plain(stripped.filter(well_formed))
-    suggestion = replace_where(pa.nulls(size, pa.string()), well_formed, plain)
-
-    is_nobody = find_nobody(seen)
-    text = pc.if_else(is_nobody, "", text)
-    change = pc.if_else(is_nobody, "", change)
-    count = pc.and_not(well_formed, is_nobody).cast(pa.int32())
-    is_unclear = pa.array(np.zeros(size, np.bool_))
-
-    refused = pc.invert(well_formed)
-    cells = repair_cells(texts.filter(refused))
-    repaired = pc.coalesce(cells["clean"], stripped.filter(refused))
-    columns = {
-        "text": replace_where(text, refused, repaired),
-        "suggestion": replace_where(suggestion, refused, cells["suggestion"]),
-        "change": replace_where(change, refused, cells["change"]),
-        "count": replace_where(count, refused, cells["count"]),
-        "is_unclear": replace_where(is_unclear, refused, cells["is_unclear"]),
+        "change": change.fill_null(""),
+        "count": pa.array(count),
     }
     return pa.record_batch(columns)
 
@@ -277,11 +235,42 @@ def empty_texts(size: int) -> pa.StringArray:
 # --- well-formed texts ----------------------------------------------------------------------------
 
 
-def find_unusual(seen: pa.RecordBatch) -> pa.BooleanArray:
+def repair_accepted(texts: pa.StringArray, seen: pa.RecordBatch) -> pa.RecordBatch:
+    """What is changed or suggested in accepted rows: the columns of `repair_column` but `clean`.
+
+    `row` has the positions of the rows of which something is to be said.
+    """
+    row = pc.indices_nonzero(find_changeable(texts, seen))
+    texts = texts.take(row)
+    seen = seen.take(row)
+    stripped = seen["text"]
+
+    has_blanks = pc.not_equal(texts, stripped)
+    change = pc.if_else(has_blanks, "blanks", empty_texts(len(row)))
+    is_other = pc.not_equal(normal_forms(seen), stripped)
+    forms, names = canonical_forms(seen.filter(is_other))
+    names = join_names(change.filter(is_other), names)
+    text = replace_where(stripped, is_other, forms)
+    change = replace_where(change, is_other, names)
+
+    is_nobody = find_nobody(seen)
+    columns = {
+        "row": row,
+        "text": pc.if_else(is_nobody, "", text),
+        "suggestion": suggest_plain(stripped),
+        "change": pc.if_else(is_nobody, "", change),
+        "count": pc.invert(is_nobody).cast(pa.int32()),
+    }
+    return pa.record_batch(columns)
+
+
+def find_changeable(texts: pa.StringArray, seen: pa.RecordBatch) -> pa.BooleanArray:
     """The accepted rows that may be changed, get a suggestion, or say that there is no address."""
-    is_unusual = pc.or_(find_odd(seen), pc.invert(seen["as_written"]))
-    is_unusual = pc.or_(is_unusual, find_none_domains(seen))
-    return pc.and_(seen["well_formed"], is_unusual)
+    may_change = pc.or_(find_odd(seen), pc.invert(seen["as_written"]))
+    may_change = pc.or_(may_change, find_none_domains(seen))
+    if texts is not seen["text"]:
+        may_change = pc.or_(may_change, pc.not_equal(texts, seen["text"]))
+    return pc.and_(seen["well_formed"], may_change)
 
 
 def find_none_domains(seen: pa.RecordBatch) -> pa.BooleanArray:
@@ -293,8 +282,7 @@ def find_none_domains(seen: pa.RecordBatch) -> pa.BooleanArray:
 
 def find_odd(seen: pa.RecordBatch) -> pa.BooleanArray:
     """The accepted rows that are not ASCII, or have an unusual sign or begin."""
-    slices = map_slices(find_odd_locals, seen["local"])
-    is_odd = one_array(pa.chunked_array(slices, pa.bool_()))
+    is_odd = find_odd_locals(seen["local"])
     display = seen["display"]
     is_foreign = pc.invert(pc.string_is_ascii(display.dictionary))
     return pc.or_(is_odd, is_foreign.take(display.indices)).fill_null(False)
@@ -375,6 +363,20 @@ def suggest_plain(texts: pa.StringArray) -> pa.StringArray:
 # --- refused texts --------------------------------------------------------------------------------
 
 
+def repair_refused(texts: pa.StringArray, seen: pa.RecordBatch) -> pa.RecordBatch:
+    """The same columns for the refused rows."""
+    row = pc.indices_nonzero(pc.invert(seen["well_formed"]))
+    cells = repair_cells(texts.take(row))
+    columns = {
+        "row": row,
+        "text": pc.coalesce(cells["clean"], seen["text"].take(row)),
+        "suggestion": cells["suggestion"],
+        "change": cells["change"],
+        "count": cells["count"],
+    }
+    return pa.record_batch(columns)
+
+
 def repair_cells(texts: pa.StringArray) -> pa.RecordBatch:
     """What is found in each text that is not an address as it stands."""
     has_sign = pc.match_substring_regex(texts, SIGNS)
@@ -391,20 +393,17 @@ def repair_cells(texts: pa.StringArray) -> pa.RecordBatch:
     suggestions = []
     changes = []
     counts = []
-    is_unclear = []
     for cell in cells:
         address = cell.addresses[0] if len(cell.addresses) == 1 else None
         clean.append(address)
         suggestions.append(cell.suggestion)
         changes.append(";".join(cell.changes))
         counts.append(len(cell.addresses))
-        is_unclear.append(cell.is_unclear)
     columns = {
         "clean": pa.array(clean, pa.string()),
         "suggestion": pa.array(suggestions, pa.string()),
         "change": pa.array(changes, pa.string()),
         "count": pa.array(counts, pa.int32()),
-        "is_unclear": pa.array(is_unclear, pa.bool_()),
     }
     has_address = columns["clean"].is_valid()
     meant = suggest_for(columns["clean"].drop_null())
@@ -415,16 +414,20 @@ def repair_cells(texts: pa.StringArray) -> pa.RecordBatch:
         "suggestion": rows["suggestion"],
         "change": rows["change"].fill_null(""),
         "count": rows["count"].fill_null(0),
-        "is_unclear": rows["is_unclear"].fill_null(False),
     }
     return pa.record_batch(filled)
 
 
 def repair_text(text: str) -> RepairedCell:
-    """Repair a text, unless `read_cells` may have cut it within an address."""
-    if len(text) in (LONGEST_TEXT, MAX_CELL):
-        return RepairedCell(is_unclear="@" in text)
+    """Repair a text, unless it may have been cut within an address."""
+    if len(text) in CUT_LENGTHS:
+        return NOTHING
     return repair_cell(text)
+
+
+def find_cut(texts: pa.StringArray) -> pa.BooleanArray:
+    """The texts that may have been cut within an address, and are not repaired."""
+    return pc.is_in(pc.utf8_length(texts), value_set=pa.array(CUT_LENGTHS, pa.int32()))
 
 
 def suggest_for(addresses: pa.StringArray) -> pa.StringArray:
@@ -456,7 +459,8 @@ def advise(text: str) -> tuple[str | None, str | None]:
         return "clean", f"would be {cell.addresses[0]} after cleaning"
     if cell.suggestion is not None:
         return "typo", f"{DID_YOU_MEAN}{cell.suggestion}?"
-    if cell.is_unclear:
+    is_cut = len(text) in CUT_LENGTHS
+    if is_unclear(text) or (is_cut and "@" in text):
         return "unclear", "may hold an address, but not with certainty: correct it by hand"
     return None, None
 

@@ -43,7 +43,7 @@ from ..checks.syntax.column import (
     update_rows,
 )
 from ..model.address import address_keys
-from ..model.arrow import one_array, replace_where
+from ..model.arrow import one_array, one_batch, replace_where, take_rows, to_bools
 from ..model.table import SCHEMA, SOURCE_LOCAL, TEXT_CODES, complete_table
 from ..model.words import SEVERAL_ADDRESSES, Status, Verdict
 from ..repair.repair import MAX_CELL
@@ -57,7 +57,7 @@ from ..table.cells import (
     read_texts,
     where_filled,
 )
-from ..table.columns import CATEGORIES, REPAIR_COLUMNS, take_rows
+from ..table.columns import CATEGORIES, REPAIR_COLUMNS
 from ..table.options import ColumnChoice, each_column
 from ..table.result_columns import ResultColumns
 from ..table.table import Table
@@ -300,10 +300,14 @@ class Reading:
         """The check of the texts that are asked, if it was kept and has their order."""
         if "well_formed" not in self.rows.schema.names:
             return None
-        seen = self.rows.select(["text", *SYNTAX])
+        seen = self.rows.select(SYNTAX)
         if "answer" in self.rows.schema.names:
-            seen = seen.filter(self.rows["answer"].is_valid())
-        return seen if len(seen) == len(self.asked) else None
+            is_asked = to_bools(self.rows["answer"].is_valid())
+            asked = np.flatnonzero(is_asked)
+            seen = one_batch(take_rows(pa.Table.from_batches([seen]), asked))
+        if len(seen) != len(self.asked):
+            return None
+        return seen.add_column(0, "text", self.asked)
 
     def renumbered(self, numbers: pa.Int32Array) -> Reading:
         """The same for other answers.

@@ -1,13 +1,13 @@
 """Small helpers around Arrow arrays that many modules share.
 
-Arrow arrays hold the columns, numpy arrays hold masks and positions of rows. `to_bools` and
-`replace_texts` go from one to the other.
+Arrow arrays hold the columns, numpy arrays hold masks and positions of rows. `to_bools`,
+`replace_texts` and `spread_texts` go from one to the other.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -28,6 +28,12 @@ def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     if column.num_chunks == 1:
         return column.chunk(0)
     return column.combine_chunks()
+
+
+def one_batch(table: pa.Table) -> pa.RecordBatch:
+    """A table in one piece."""
+    columns = list(map(one_array, table.columns))
+    return pa.RecordBatch.from_arrays(columns, schema=table.schema)
 
 
 def to_bools(array: pa.BooleanArray | pa.ChunkedArray) -> Bools:
@@ -80,6 +86,23 @@ def replace_texts(texts: pa.StringArray, rows: Rows, others: pa.StringArray) -> 
     return pc.take(both, pa.array(at), boundscheck=False)  # half the time of `replace_with_mask`
 
 
+def spread_texts(texts: pa.StringArray, rows: Rows, size: int) -> pa.StringArray:
+    """A column of `size` texts: these in the given rows, which ascend, and null in all others.
+
+    >>> spread_texts(pa.array(["ada", None, "ben"]), np.array([0, 2, 3]), 5).to_pylist()
+    ['ada', None, None, 'ben', None]
+    """
+    rows = rows[to_bools(texts.is_valid())]
+    texts = pa.concat_arrays([texts.drop_null()])
+    is_text = np.zeros(size, np.bool_)
+    is_text[rows] = True
+    ends = np.zeros(size + 1, np.int32)
+    ends[rows + 1] = pc.binary_length(texts)
+    np.cumsum(ends, out=ends)
+    buffers = [pa.array(is_text).buffers()[1], pa.py_buffer(ends), texts.buffers()[2]]
+    return pa.Array.from_buffers(pa.string(), size, buffers)
+
+
 SLICE_ROWS = 131_072  # large enough to hide the cost of a call, small enough to stay in the cache
 
 
@@ -96,3 +119,29 @@ def map_slices(
         return [function(slices[0])]
     with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
         return list(pool.map(function, slices))
+
+
+LARGE = 100_000  # rows from which several threads are faster than one
+
+
+def map_columns(function: Callable[[Any], Any], columns: Iterable[Any], size: int) -> list[Any]:
+    """Apply a function to each column of a table of `size` rows.
+
+    For a large table this is done on all processors.
+    """
+    if size < LARGE:
+        return [function(column) for column in columns]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(function, columns))
+
+
+def take_rows(table: pa.Table, rows: npt.NDArray[np.int32]) -> pa.Table:
+    """The given rows of a table, column by column on all processors."""
+    table = table.unify_dictionaries()
+    positions = pa.array(rows)
+
+    def take(column: pa.ChunkedArray) -> pa.Array:
+        return pc.take(one_array(column), positions, boundscheck=False)
+
+    taken = map_columns(take, table.columns, len(rows))
+    return pa.table(taken, schema=table.schema)

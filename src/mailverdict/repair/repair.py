@@ -137,11 +137,9 @@ class RepairedCell(NamedTuple):
     changes: tuple[str, ...] = ()  # names of the repairs that were applied; only for one address
     # The address that was probably meant, if there is none in `addresses`.
     suggestion: str | None = None
-    is_unclear: bool = False  # an address can be read, but not with certainty
 
 
 NOTHING = RepairedCell()
-UNCLEAR = RepairedCell(is_unclear=True)
 
 # Nothing in such a text can separate an address from the rest.
 BARE_WORD = re.compile(r"[0-9A-Za-z._+\-]{1,255}@[0-9A-Za-z._+\-]{0,255}[0-9A-Za-z]")
@@ -155,15 +153,13 @@ def repair_cell(cell: str, *, suggests: bool = True) -> RepairedCell:
     >>> cell = repair_cell("E-Mail: Ada@FIRM.com;")
     >>> cell.addresses, cell.changes
     (('Ada@firm.com',), ('label', 'case'))
-    >>> cell.suggestion, cell.is_unclear
-    (None, False)
-    >>> repair_cell("ada@gmail,com").suggestion
-    'ada@gmail.com'
+    >>> repair_cell("ada@gmail,com")
+    RepairedCell(addresses=(), changes=(), suggestion='ada@gmail.com')
     """
     if BARE_WORD.fullmatch(cell) and "_x00" not in cell:
         return repair_word(cell, suggests=suggests)
     if len(cell) >= MAX_CELL:
-        return RepairedCell(is_unclear="@" in cell)
+        return NOTHING
     text = remove_invisible(cell)
     changes: dict[str, None] = {}
     if text != cell:
@@ -192,8 +188,21 @@ def repair_cell(cell: str, *, suggests: bool = True) -> RepairedCell:
         suggestion = unwrap_address(suggestion) or suggestion
         if names_nobody(suggestion):
             suggestion = None
-    is_unclear = found.is_unclear or may_hold_address(text)
-    return RepairedCell(suggestion=suggestion, is_unclear=is_unclear)
+    return RepairedCell(suggestion=suggestion)
+
+
+def is_unclear(cell: str) -> bool:
+    """Whether a person should look at a cell in which no address is certain.
+
+    >>> is_unclear("ada@vol ny.com"), is_unclear("lunch @ 12.30")
+    (True, False)
+    """
+    if len(cell) >= MAX_CELL:
+        return "@" in cell
+    text = remove_invisible(cell)
+    if not text.isascii() or SIGN_OF_CODE.search(text):
+        text = decode_characters(text, {})
+    return SIGN_IN_ADDRESS.search(text) is not None or may_hold_address(text)
 
 
 def repair_word(word: str, *, suggests: bool) -> RepairedCell:
@@ -208,8 +217,7 @@ def repair_word(word: str, *, suggests: bool) -> RepairedCell:
         suggestion = guess_parts(local, domain)
     if suggestion is not None and names_nobody(suggestion):
         suggestion = None
-    is_unclear = SIGN_IN_ADDRESS.search(word) is not None or may_hold_address(word)
-    return RepairedCell(suggestion=suggestion, is_unclear=is_unclear)
+    return RepairedCell(suggestion=suggestion)
 
 
 def read_rewritten(text: str) -> str | None:
@@ -233,15 +241,15 @@ def read_text(text: str, changes: dict[str, None]) -> RepairedCell:
     if not SIGN_IN_ADDRESS.search(text):
         return NOTHING
     if "\u202e" in text:  # the order in which a person reads the text is reversed
-        return UNCLEAR
+        return NOTHING
     places, is_complete = find_addresses(text)
     if not places:
-        return UNCLEAR
+        return NOTHING
     distinct = distinct_addresses(places)
     if not is_complete and len(distinct) == 1:
-        return RepairedCell(suggestion=canonical_form(distinct[0]), is_unclear=True)
+        return RepairedCell(suggestion=canonical_form(distinct[0]))
     if not is_complete or not is_separated(text, places):
-        return UNCLEAR
+        return NOTHING
     if len(distinct) > 1:
         return RepairedCell(addresses=tuple(map(canonical_form, distinct)))
     return as_repaired(distinct[0], {**changes, **dict.fromkeys(changes_of(text, places))})

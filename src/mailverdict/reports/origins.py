@@ -23,8 +23,9 @@ from ..errors import ColumnError
 from ..frames.policy import Policy
 from ..frames.results import Results
 from ..frames.seen_addresses import SeenAddresses
+from ..model.arrow import map_columns
 from ..model.words import percent
-from ..table.columns import check_column, did_you_mean, label_of, listed, map_columns
+from ..table.columns import check_column, did_you_mean, label_of, listed
 from ..table.notices import Note, warn_user
 from ..table.overwrite import read_existing
 from ..table.table import Table

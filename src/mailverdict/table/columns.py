@@ -9,16 +9,13 @@ names it in the caller's frame.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -36,7 +33,6 @@ from ..model.table import SOURCE_LOCAL
 from ..model.words import ACTIONS, WHY_MEANING, Reason, Status, Verdict, first_of, why_of_error
 from ..version import __version__
 
-LARGE = 100_000  # rows from which several threads are faster than one
 SHORTEST_PART = 3  # characters of a name that are looked for in others
 MAX_LISTED = 20  # column names shown in an error
 VERDICT_DTYPE = pd.CategoricalDtype([str(v) for v in Verdict], ordered=False)
@@ -586,29 +582,6 @@ def to_arrow(table: pa.Table, column: Column) -> pa.ChunkedArray:
     return (
         values if values.type == ARROW_TYPES[column.kind] else values.cast(ARROW_TYPES[column.kind])
     )
-
-
-def map_columns(function: Callable[[Any], Any], columns: Iterable[Any], size: int) -> list[Any]:
-    """Apply a function to each column of a table of `size` rows.
-
-    For a large table this is done on all processors.
-    """
-    if size < LARGE:
-        return [function(column) for column in columns]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(function, columns))
-
-
-def take_rows(table: pa.Table, rows: npt.NDArray[np.int32]) -> pa.Table:
-    """The given rows of a table, column by column on all processors."""
-    table = table.unify_dictionaries().combine_chunks()
-    positions = pa.array(rows)
-
-    def take(column: pa.ChunkedArray) -> pa.ChunkedArray:
-        return pc.take(column, positions, boundscheck=False)
-
-    taken = map_columns(take, table.columns, len(rows))
-    return pa.table(taken, schema=table.schema)
 
 
 def to_pandas(table: pa.Table, column: Column, index: pd.Index[Any] | None = None) -> Any:

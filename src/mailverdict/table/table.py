@@ -31,13 +31,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ColumnError, InputError, SettingsError
-from ..model.arrow import one_array
+from ..model.arrow import map_columns, one_array
 from .cells import as_text, decode, is_list, is_missing, is_octets, is_text, to_array, where_filled
 from .columns import (
     Column,
     check_column,
     listed,
-    map_columns,
     to_arrow,
     to_boolean,
     to_pandas,

@@ -25,7 +25,7 @@ from ..checks.lists.mailboxes import Mailboxes, find_mailboxes
 from ..checks.syntax.column import observe_column
 from ..errors import ColumnError, SettingsError
 from ..frames.alike import REMARK
-from ..frames.clean import repair_column, show_blanks, without_repairs
+from ..frames.clean import find_cut, repair_column, show_blanks, without_repairs
 from ..frames.duplicates import compare_mailboxes
 from ..frames.explode import explode_table
 from ..frames.planning import plan_addresses
@@ -104,6 +104,7 @@ class TidyColumn:
         cells = read_cells(values, longest=MAX_CELL)
         texts = cells["text"]
         self.stripped = cells["stripped"]
+        self.is_cut = find_cut(texts)
         if earlier is None or origin is None:
             repaired = repair_column(texts, self.stripped)
         else:
@@ -147,7 +148,7 @@ class TidyColumn:
     def rows_that_may_hold_several(self) -> npt.NDArray[np.int64]:
         """The rows with several addresses, and those that were too long to be repaired."""
         is_several = pc.greater(self.found["count"], 1)
-        return np.flatnonzero(pc.or_(is_several, self.found["is_unclear"]))
+        return np.flatnonzero(pc.or_(is_several, self.is_cut))
 
     def find_suggestions(self) -> None:
         """Group the suggestions by what is written and what was meant."""

@@ -24,7 +24,15 @@ import pyarrow.compute as pc
 from email_validator import SPECIAL_USE_DOMAIN_NAMES
 from email_validator.rfc_constants import CASE_INSENSITIVE_MAILBOX_NAMES
 
-from ...model.arrow import map_slices, one_array, replace_where, texts_where, to_bools
+from ...model.arrow import (
+    map_slices,
+    one_array,
+    one_batch,
+    replace_where,
+    take_rows,
+    texts_where,
+    to_bools,
+)
 from .address import describe_refusal, normalize_domain, normalize_local
 from .faults import MAX_OCTETS, SYNTAX_FAULTS, TOO_LONG, describe_character
 from .lenient import accept_leniently
@@ -158,12 +166,10 @@ def update_rows(
     seen: pa.RecordBatch, mask: pa.BooleanArray, other: pa.RecordBatch
 ) -> pa.RecordBatch:
     """The check with the rows of `mask` taken from another one, which has these rows only."""
-    both = pa.Table.from_batches([seen, other]).unify_dictionaries().combine_chunks()
+    both = pa.Table.from_batches([seen, other])
     positions = np.arange(len(seen), dtype=np.int32)
     positions[to_bools(mask)] = np.arange(len(seen), len(both))
-    rows = pc.take(both, pa.array(positions), boundscheck=False)
-    (batch,) = rows.combine_chunks().to_batches()
-    return batch
+    return one_batch(take_rows(both, positions))
 
 
 # --- both sides -----------------------------------------------------------------------------------
