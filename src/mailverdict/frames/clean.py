@@ -187,12 +187,12 @@ def repair_column(
     suggestion = spread_texts(one_array(touched["suggestion"]), rows, size)
     if suggests_domains:
         suggestion = pc.coalesce(suggest_domains_of(seen), suggestion)
-    change = spread_texts(one_array(touched["change"]), rows, size)
+    change = spread_texts(one_array(touched["change"]), rows, size, empty=True)
     columns = {
         "text": text,
         "clean": texts_where(pa.array(count == 1), text),
         "suggestion": suggestion,
-        "change": change.fill_null(""),
+        "change": change,
         "count": pa.array(count),
     }
     return pa.record_batch(columns)
@@ -390,20 +390,13 @@ def repair_cells(texts: pa.StringArray) -> pa.RecordBatch:
         cells[row] = repair_text(written[row])
 
     clean = []
-    suggestions = []
-    changes = []
-    counts = []
     for cell in cells:
-        address = cell.addresses[0] if len(cell.addresses) == 1 else None
-        clean.append(address)
-        suggestions.append(cell.suggestion)
-        changes.append(";".join(cell.changes))
-        counts.append(len(cell.addresses))
+        clean.append(cell.addresses[0] if len(cell.addresses) == 1 else None)
     columns = {
         "clean": pa.array(clean, pa.string()),
-        "suggestion": pa.array(suggestions, pa.string()),
-        "change": pa.array(changes, pa.string()),
-        "count": pa.array(counts, pa.int32()),
+        "suggestion": pa.array([cell.suggestion for cell in cells], pa.string()),
+        "change": pa.array([";".join(cell.changes) for cell in cells], pa.string()),
+        "count": pa.array([len(cell.addresses) for cell in cells], pa.int32()),
     }
     has_address = columns["clean"].is_valid()
     meant = suggest_for(columns["clean"].drop_null())

@@ -86,20 +86,27 @@ def replace_texts(texts: pa.StringArray, rows: Rows, others: pa.StringArray) -> 
     return pc.take(both, pa.array(at), boundscheck=False)  # half the time of `replace_with_mask`
 
 
-def spread_texts(texts: pa.StringArray, rows: Rows, size: int) -> pa.StringArray:
-    """A column of `size` texts: these in the given rows, which ascend, and null in all others.
+def spread_texts(
+    texts: pa.StringArray, rows: Rows, size: int, *, empty: bool = False
+) -> pa.StringArray:
+    """A column of `size` texts: these in the given rows, which ascend.
+
+    The others, and those for which there is no text, are null, or with `empty` empty.
 
     >>> spread_texts(pa.array(["ada", None, "ben"]), np.array([0, 2, 3]), 5).to_pylist()
     ['ada', None, None, 'ben', None]
     """
     rows = rows[to_bools(texts.is_valid())]
     texts = pa.concat_arrays([texts.drop_null()])
-    is_text = np.zeros(size, np.bool_)
-    is_text[rows] = True
     ends = np.zeros(size + 1, np.int32)
     ends[rows + 1] = pc.binary_length(texts)
     np.cumsum(ends, out=ends)
-    buffers = [pa.array(is_text).buffers()[1], pa.py_buffer(ends), texts.buffers()[2]]
+    validity = None
+    if not empty:
+        is_text = np.zeros(size, np.bool_)
+        is_text[rows] = True
+        validity = pa.array(is_text).buffers()[1]
+    buffers = [validity, pa.py_buffer(ends), texts.buffers()[2]]
     return pa.Array.from_buffers(pa.string(), size, buffers)
 
 

@@ -37,7 +37,14 @@ from ..model.address import address_key, folded_key
 from .addresses import SIGN_IN_ADDRESS, Place, find_addresses, is_whole
 from .around import changes_of, is_separated
 from .characters import LATE_DECODERS, SIGN_OF_CODE, decode_characters, remove_invisible
-from .guess import decode_again, guess_address, guess_parts, may_hold_address, write_plain_signs
+from .guess import (
+    decode_again,
+    guess_address,
+    guess_domain,
+    guess_parts,
+    may_hold_address,
+    write_plain_signs,
+)
 from .lists import REWRITERS
 from .words import names_nobody
 from .wrapped import unwrap_address
@@ -207,9 +214,11 @@ def is_unclear(cell: str) -> bool:
 
 def repair_word(word: str, *, suggests: bool) -> RepairedCell:
     """Repair a bare word: an address is the whole of it, or there is none."""
+    local, _, domain = word.partition("@")
+    if guess_domain(domain) is None and "_" not in domain:
+        return NOTHING
     if is_well_formed(word) and is_whole(word):
         return as_repaired(word, {})
-    local, _, domain = word.partition("@")
     if "_" in domain and is_whole(word) and accept_leniently(word):
         return as_repaired(word, {})
     suggestion = None
