@@ -16,7 +16,8 @@ next, and repairs them. Its table has a row for each cell; each further step add
   are.
 - `standing`: why nothing is asked about the row: missing, several, pending, known; null where there
   is an answer.
-- `local`, `domain` and the others of `SYNTAX`: the syntax check of `text`, where it was kept.
+- `well_formed`, `local` and the others of `SYNTAX`: the syntax check of `text`, where it was kept;
+  null in a rescued row but for `well_formed` (`Reading.syntax` checks these).
 - `answer`: the row of its answer among those of the distinct addresses that are asked
   (`number_answers`).
 - `known`: the row of what another verifier settled.
@@ -40,7 +41,6 @@ from ..checks.syntax.column import (
     MAY_BE_ODD_FORM,
     accept_odd_forms,
     observe_column,
-    update_rows,
 )
 from ..model.address import address_keys
 from ..model.arrow import one_array, one_batch, replace_where, take_rows, to_bools
@@ -136,11 +136,8 @@ def read_repaired(
     }
     if keep_syntax:
         # The canonical form of an accepted text has the same normal form.
-        checked = seen.select(SYNTAX)
-        if is_rescued.true_count:
-            rescued = observe_column(text.filter(is_rescued), lenient=True)
-            checked = update_rows(checked, is_rescued, rescued.select(SYNTAX))
-        rows.update({name: checked[name] for name in SYNTAX})
+        rows.update({name: seen[name] for name in SYNTAX})
+        rows["well_formed"] = pc.or_(seen["well_formed"], is_rescued)
     return pa.record_batch(rows)
 
 
@@ -301,12 +298,20 @@ class Reading:
         if "well_formed" not in self.rows.schema.names:
             return None
         seen = self.rows.select(SYNTAX)
+        checks = [seen]
+        positions = np.arange(len(seen), dtype=np.int32)
+        if "rescued" in self.rows.schema.names:
+            rescued = self.rows["rescued"]
+            again = observe_column(self.rows["text"].filter(rescued), lenient=True)
+            checks.append(again.select(SYNTAX))
+            positions[to_bools(rescued)] = np.arange(len(again)) + len(seen)
         if "answer" in self.rows.schema.names:
             is_asked = to_bools(self.rows["answer"].is_valid())
-            asked = np.flatnonzero(is_asked)
-            seen = one_batch(take_rows(pa.Table.from_batches([seen]), asked))
-        if len(seen) != len(self.asked):
+            positions = positions[is_asked]
+        if len(positions) != len(self.asked):
             return None
+        if len(checks) > 1 or len(positions) < len(seen):
+            seen = one_batch(take_rows(pa.Table.from_batches(checks), positions))
         return seen.add_column(0, "text", self.asked)
 
     def renumbered(self, numbers: pa.Int32Array) -> Reading:
