@@ -384,24 +384,30 @@ def repair_cells(texts: pa.StringArray) -> pa.RecordBatch:
     # Cells of one form take the same way through the code: one after another they need three
     # quarters of the time.
     forms = pc.ascii_ltrim(distinct.dictionary, USUAL)
-    written = distinct.dictionary.to_pylist()
-    cells = [NOTHING] * len(written)
-    for row in pc.sort_indices(forms).to_pylist():
-        cells[row] = repair_text(written[row])
-
+    order = pc.sort_indices(forms)
     clean = []
-    for cell in cells:
+    suggestions = []
+    changes = []
+    counts = []
+    for text in distinct.dictionary.take(order).to_pylist():
+        cell = repair_text(text)
         clean.append(cell.addresses[0] if len(cell.addresses) == 1 else None)
+        suggestions.append(cell.suggestion)
+        changes.append(";".join(cell.changes))
+        counts.append(len(cell.addresses))
+
+    found = pa.array(clean, pa.string())
+    suggestion = pa.array(suggestions, pa.string())
+    meant = suggest_for(found.drop_null())
     columns = {
-        "clean": pa.array(clean, pa.string()),
-        "suggestion": pa.array([cell.suggestion for cell in cells], pa.string()),
-        "change": pa.array([";".join(cell.changes) for cell in cells], pa.string()),
-        "count": pa.array([len(cell.addresses) for cell in cells], pa.int32()),
+        "clean": found,
+        "suggestion": replace_where(suggestion, found.is_valid(), meant),
+        "change": pa.array(changes, pa.string()),
+        "count": pa.array(counts, pa.int32()),
     }
-    has_address = columns["clean"].is_valid()
-    meant = suggest_for(columns["clean"].drop_null())
-    columns["suggestion"] = replace_where(columns["suggestion"], has_address, meant)
-    rows = pa.record_batch(columns).take(distinct.indices)
+    place = np.empty(len(order), np.int32)
+    place[order.to_numpy()] = np.arange(len(order))
+    rows = pa.record_batch(columns).take(pa.array(place).take(distinct.indices))
     filled = {
         "clean": rows["clean"],
         "suggestion": rows["suggestion"],

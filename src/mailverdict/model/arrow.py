@@ -110,7 +110,7 @@ def spread_texts(
     return pa.Array.from_buffers(pa.string(), size, buffers)
 
 
-SLICE_ROWS = 131_072  # large enough to hide the cost of a call, small enough to stay in the cache
+SLICE_ROWS = 50_000  # large enough to hide the cost of a call; a piece of a file has two slices
 
 
 def map_slices(
