@@ -8,7 +8,7 @@ import pytest
 import mailverdict as mv
 from mailverdict.errors import SettingsError
 from mailverdict.widgets.choices import (
-    NOTHING,
+    Choices,
     decide,
     describe_to_check,
     find_typos,
@@ -46,10 +46,10 @@ def listing() -> Listing:
 
 def after(found: Listing, *steps: tuple[list[int], str]) -> Listing:
     """The listing after some decisions, one by one."""
-    decided, accepted = NOTHING, frozenset()
+    choices = Choices()
     for rows, what in steps:
-        decided, accepted = decide(found, rows, what, decided, accepted)
-    found.set_decided(decided, accepted)
+        choices = decide(found, rows, what, choices)
+    found.set_decided(choices)
     return found
 
 
@@ -98,12 +98,12 @@ def test_a_decision_survives_another_policy():
 
 def test_the_decision_before_is_not_changed():
     found = listing()
-    decided, accepted = decide(found, [1], "send")
-    later = decide(found, [0], "remove", decided, accepted)
-    assert (decided.to_dict(), accepted) == ({"bob@gmial.com": "send"}, frozenset())
-    assert later[0].to_dict() == {"bob@gmial.com": "send", "ada@example.org": "remove"}
-    found.set_decided(*later)
-    found.set_decided(decided, accepted)
+    first = decide(found, [1], "send", Choices())
+    later = decide(found, [0], "remove", first)
+    assert (first.decided.to_dict(), first.accepted) == ({"bob@gmial.com": "send"}, frozenset())
+    assert later.decided.to_dict() == {"bob@gmial.com": "send", "ada@example.org": "remove"}
+    found.set_decided(later)
+    found.set_decided(first)
     assert actions(found)[:2] == ["send", "send"]
 
 
@@ -126,13 +126,13 @@ def test_a_domain_is_decided_at_once_and_typos_are_grouped_by_it():
         {"domain": "gmial.com", "suggested": "gmail.com", "people": 2, "decided": ""},
         {"domain": "gmail,com", "suggested": "gmail.com", "people": 1, "decided": ""},
     ]
-    chosen = decide(found, rows_of_domain(found, "gmial.com"), "suggestion")
-    found.set_decided(*chosen)
+    chosen = decide(found, rows_of_domain(found, "gmial.com"), "suggestion", Choices())
+    found.set_decided(chosen)
     assert [actions(found)[row] for row in (1, 3, 6)] == ["unchecked"] * 3
     assert [each["decided"] for each in find_typos(found)] == ["suggestion", ""]
-    found.set_decided(*decide(found, [6], "remove", *chosen))
+    found.set_decided(decide(found, [6], "remove", chosen))
     assert [each["decided"] for each in find_typos(found)] == ["", ""]
-    found.set_decided(*decide(found, rows_of_domain(found, "mailinator.com"), "send"))
+    found.set_decided(decide(found, rows_of_domain(found, "mailinator.com"), "send", Choices()))
     assert actions(found)[2] == "send"
 
 
@@ -151,7 +151,7 @@ def test_a_suggestion_that_was_chosen_is_verified_by_the_next_check_and_can_be_t
     audit = audited()
     state = audit
     state.decide([1, 8], "suggestion")
-    decided, accepted = state.choices.decided, state.choices.accepted
+    before = state.choices
     audit.work.wait(30)
     found = finished(audit).result.listing
     out = found.decide()
@@ -175,7 +175,8 @@ def test_a_suggestion_that_was_chosen_is_verified_by_the_next_check_and_can_be_t
         "",
         "suggestion",
     ]
-    assert decide(found, [1], "none", decided, accepted)[1] == {("ada@gmail,com", "ada@gmail.com")}
+    after_one = decide(found, [1], "none", before)
+    assert after_one.accepted == {("ada@gmail,com", "ada@gmail.com")}
     sent_by_hand = after(found, ([1], "send"))
     assert sent_by_hand.decide()["mail_decided_address"][1] == "bob@gmail.com", (
         "the cell is corrected all the same"
@@ -197,7 +198,7 @@ def test_a_suggestion_that_was_chosen_is_verified_by_the_next_check_and_can_be_t
 )
 def test_what_cannot_be_decided_is_refused(rows, what, message):
     with pytest.raises(SettingsError, match=message):
-        decide(listing(), rows, what)
+        decide(listing(), rows, what, Choices())
 
 
 def test_a_domain_without_an_address_is_refused():

@@ -19,7 +19,7 @@ from mailverdict.cli.terminal import main
 from mailverdict.model.verification import Verification
 from mailverdict.model.words import SEVERAL_ADDRESSES, count_of, reason_label
 from mailverdict.theme import LABELS
-from mailverdict.widgets.choices import NOTHING, decide
+from mailverdict.widgets.choices import Choices, decide
 from mailverdict.widgets.state import AuditState
 from tests.doubles.answering_backend import AnsweringBackend, valid
 from tests.widgets.conftest import finished, ready, result_of, shown
@@ -31,10 +31,10 @@ SUPPRESSED = "bob@example.org\nfirm.example\n"
 def decide_some(audit: AuditState) -> None:
     """A typo is sent, a person is removed, a suggestion is chosen and not verified yet."""
     listing = audit.result.listing
-    found: tuple[Any, Any] = (NOTHING, frozenset())
+    choices = Choices()
     for row, what in ((4, "send"), (0, "remove"), (5, "suggestion")):
-        found = decide(listing, [row], what, *found)
-    listing.set_decided(*found)
+        choices = decide(listing, [row], what, choices)
+    listing.set_decided(choices)
 
 
 # Name of a list: its cells, the switches of the step "Tidy" that are pressed, and what is decided by hand.

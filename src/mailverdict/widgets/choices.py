@@ -84,13 +84,9 @@ NO_WAVES = ByPerson(pa.array([], pa.string()), pa.array([], pa.int64()))  # nobo
 
 
 def decide(
-    listing: Listing,
-    rows: Sequence[int] | npt.NDArray[Any],
-    what: str,
-    decided: ByPerson = NOTHING,
-    accepted: frozenset[Pair] = frozenset(),
-) -> tuple[ByPerson, frozenset[Pair]]:
-    """The decisions after one about the people of some rows.
+    listing: Listing, rows: Sequence[int] | npt.NDArray[Any], what: str, choices: Choices
+) -> Choices:
+    """The choices after a decision about the people of some rows.
 
     `what` is one of `DECISIONS`, or ``none`` to take it back.
 
@@ -108,14 +104,17 @@ def decide(
     if what == "suggestion":
         same = same[listing.pair[same] >= 0]
     keys = listing.keys_of(same)
+    decided = choices.decided.without(keys)
     pairs = listing.pairs_of(same)
+    accepted = choices.accepted - pairs
     if what == "suggestion":
-        return decided.without(keys), accepted | pairs
-    if what == UNDECIDED:  # also suggestions that are in the cells already
+        accepted |= pairs
+    elif what == UNDECIDED:  # also suggestions that are in the cells already
         addresses = listing.accepted_addresses(same)
         accepted = frozenset(pair for pair in accepted if pair[1] not in addresses)
-        return decided.without(keys), accepted - pairs
-    return decided.put(keys, what), accepted - pairs
+    else:
+        decided = decided.put(keys, what)
+    return replace(choices, decided=decided, accepted=accepted)
 
 
 def are_positions(rows: Sequence[int] | npt.NDArray[Any], size: int) -> bool:

@@ -64,9 +64,9 @@ def save_report(
         then = read_decided(earlier, column, None)
     whole = None
     if path.suffix == ".xlsx":
-        whole = read_decided(rows.to_frame(columns=COLUMNS), column, None)
+        whole = rows.decided(columns=COLUMNS)
     elif then is not None:
-        whole = read_decided(rows.to_frame(columns=CORE), column, None)
+        whole = rows.decided()
     report = make_report(
         listing.counts,
         column,
@@ -88,15 +88,13 @@ def save_for_service(listing: Listing, service: str, which: str, path: Path) -> 
     Returns what to know about both files, as sentences.
     """
     importer = find_importer(service)
-    column = listing.column
-    identifier = importer.find_identifier(listing.own_labels(), column)
+    identifier = importer.find_identifier(listing.own_labels(), listing.column)
     maker = SendListMaker(importer, identifier, keeps_repeats=False)
-    words = pa.array([str(action) for action in ACTIONS])
+    words = pa.array(list(map(str, ACTIONS)))
     sent = []
     for piece in pieces_of(np.arange(len(listing.rows)), PIECE_ROWS):
-        frame = listing.rows.to_frame(piece, CORE)
         actions = words.take(pa.array(listing.action[piece]))
-        sent.append(maker.add(read_decided(frame, column, None), actions))
+        sent.append(maker.add(listing.rows.decided(piece), actions))
     removed = maker.removed()
     parts = sent if which == "send" else [removed]
     with create_table(path) as table:
@@ -116,8 +114,11 @@ def as_saved(out: pd.DataFrame, column: Hashable, saved: Sequence[Column]) -> pd
 
     Others may be left from an earlier verification.
     """
-    left_out = [result for result in COLUMNS if result not in saved]
-    return without_columns(out, {label_of(column, None, result.name) for result in left_out})
+    dropped = set()
+    for result in COLUMNS:
+        if result not in saved:
+            dropped.add(label_of(column, None, result.name))
+    return without_columns(out, dropped)
 
 
 def without_columns(out: pd.DataFrame, dropped: Collection[Any]) -> pd.DataFrame:
@@ -147,7 +148,8 @@ def to_send_list(
     if is_suggested:
         kept.append("suggestion")
     dropped = {label_of(column, None, name) for name in RESULTS if name not in kept}
-    noted = read_notes(out.attrs).get(str(column), {}).get("columns", ())
+    notes = read_notes(out.attrs).get(str(column), {})
+    noted = notes.get("columns", ())
     for name in NOTES:
         label = label_of(column, None, name)
         if str(label) in noted:
@@ -164,7 +166,8 @@ def to_send_list(
         number += 1
         written = label_of(column, None, f"as_written_{number}")
     out[written] = cells.where(differs)
-    out[column] = clean.astype(object).where(differs, cells.astype(object)).astype(clean.dtype)
+    repaired = clean.astype(object).where(differs, cells.astype(object))
+    out[column] = repaired.astype(clean.dtype)
     return out
 
 

@@ -25,7 +25,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..frames.alike import DROPS_DUPLICATES, Alike, group_alike
-from ..frames.policy import Policy, apply_policy, decide, describe_repeats, find_policy
+from ..frames.policy import (
+    Policy,
+    apply_policy,
+    decide,
+    describe_repeats,
+    find_policy,
+    read_decided,
+)
 from ..frames.reading import Reading
 from ..frames.results import BUCKETS, WAITING, Results
 from ..mailings.cells import times_of_waves
@@ -59,7 +66,7 @@ from ..table.columns import (
 )
 from ..table.overwrite import name_columns
 from ..table.table import Table
-from .choices import NO_WAVES, NOTHING, ByPerson, Pair
+from .choices import ByPerson, Choices, Pair
 from .source import printable_label, readable, short_text
 
 PAGE_ROWS = 50
@@ -246,9 +253,17 @@ class AuditedRows:
         """Whether anybody was mailed, also by a column of an earlier file, which is replaced."""
         return bool(self.wave.any()) or self.has_column("wave")
 
+    def label(self, name: str) -> Any:
+        """The name of a result column."""
+        return label_of(self.column, None, name)
+
     def has_column(self, name: str) -> bool:
         """Whether the user's frame has a result column, of an earlier file."""
-        return label_of(self.column, None, name) in self.frame.columns
+        return self.label(name) in self.frame.columns
+
+    def decided(self, rows: Rows | None = None, columns: Sequence[Column] = CORE) -> Results:
+        """All rows, or some, with what a person decided, as a policy reads them."""
+        return read_decided(self.to_frame(rows, columns), self.column, None)
 
     def results(self, more: Collection[str] = ()) -> Results:
         """What decides about the rows and is counted, and `more` columns by name.
@@ -262,10 +277,10 @@ class AuditedRows:
         names = [f"email_{column.name}" for column in columns]
         table = cells.attach(self.table, names, columns, self.note)
         if self.has_column("suppressed"):
-            suppressed = self.frame[label_of(self.column, None, "suppressed")]
-            table = table.append_column("email_suppressed", to_array(suppressed))
+            suppressed = to_array(self.frame[self.label("suppressed")])
+            table = table.append_column("email_suppressed", suppressed)
         if self.has_column("duplicate_of"):
-            duplicate_of = self.frame[label_of(self.column, None, "duplicate_of")]
+            duplicate_of = self.frame[self.label("duplicate_of")]
             is_there = duplicate_of.notna().to_numpy(np.bool_)
             flags = pa.array(is_there, mask=~is_there)
             table = table.append_column("email_duplicate_of", flags)
@@ -288,14 +303,7 @@ class Listing:
     They are in an order, and narrowed down by facets and words.
     """
 
-    def __init__(
-        self,
-        rows: AuditedRows,
-        policy: Policy | str,
-        decided: ByPerson = NOTHING,
-        accepted: frozenset[Pair] = frozenset(),
-        waved: ByPerson = NO_WAVES,
-    ) -> None:
+    def __init__(self, rows: AuditedRows, policy: Policy | str, choices: Choices) -> None:
         self.rows = rows
         self.column = rows.column
         self.policy = find_policy(policy)
@@ -316,8 +324,8 @@ class Listing:
         self.order: Rows | None = None
         self.facet_counts: dict[str, dict[str, int]] = {}  # kept until something else is chosen
         self.sorted_by: tuple[str, bool] = ("", False)
-        self.set_waves(waved)
-        self.set_decided(decided, accepted)
+        self.set_waves(choices.waved)
+        self.set_decided(choices)
 
     # --- what is known about each row -------------------------------------------------------------
 
@@ -365,21 +373,19 @@ class Listing:
 
     # --- decisions and actions --------------------------------------------------------------------
 
-    def set_decided(self, decided: ByPerson, accepted: frozenset[Pair]) -> None:
-        """Use what a person decided: send or remove by key, and accepted suggestions.
-
-        See `choices`.
-        """
+    def set_decided(self, choices: Choices) -> None:
+        """Use what a person decided: send or remove by key, and accepted suggestions."""
         rows = self.rows
         rows.is_corrected = self.first_that(has_correction)
         decision = rows.is_corrected * np.int8(WORDS.index("suggestion"))
-        is_accepted = [pair in accepted for pair in self.pairs]
+        is_accepted = [pair in choices.accepted for pair in self.pairs]
         decision[by_code(self.pair, is_accepted, False)] = WORDS.index(WAITING)
-        if len(decided):
-            words = pc.index_in(decided.of(self.people), value_set=pa.array(WORDS))
+        if len(choices.decided):
+            by_hand = choices.decided.of(self.people)
+            words = pc.index_in(by_hand, value_set=pa.array(WORDS))
             of_people = np.append(words.to_numpy(), 0).astype(np.int8)  # the last one: nobody
-            by_hand = of_people[self.person]
-            decision = np.where(by_hand, by_hand, decision)
+            of_rows = of_people[self.person]
+            decision = np.where(of_rows, of_rows, decision)
         rows.decision = decision
         # The kinds of rows again, now by what is decided, too.
         width = len(WORDS)
@@ -456,7 +462,7 @@ class Listing:
         if len(repeated):
             people = self.person[rows[repeated]]
             reasons = describe_repeats(self.kept_rows[people] + 1)
-            place = list(out.columns).index(label_of(self.column, None, "action_why"))
+            place = list(out.columns).index(self.rows.label("action_why"))
             words = out.iloc[:, place].copy()
             words.iloc[repeated] = reasons.to_pylist()
             out.isetitem(place, words.array)
@@ -772,7 +778,7 @@ class Listing:
     @cached_property
     def own_columns(self) -> list[int]:
         """Positions of the user's own columns besides the verified one."""
-        ours = {label_of(self.column, None, name) for name in NOTES}
+        ours = set(map(self.rows.label, NOTES))
         positions = []
         for at, name in enumerate(self.rows.frame.columns):
             if at != self.address_at and name not in ours:
@@ -815,7 +821,7 @@ class Listing:
         out = self.decide(rows, COLUMNS)
         results = {}
         for name in ("clean", "suggestion", "action_why", "error_message"):
-            texts = cell_texts(out[label_of(self.column, None, name)], 2 * LONGEST_CELL)
+            texts = cell_texts(out[self.rows.label(name)], 2 * LONGEST_CELL)
             results[name] = texts.to_pylist()
         own = {}
         for at in (self.address_at, *self.shown_columns):

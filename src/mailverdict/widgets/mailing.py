@@ -22,7 +22,7 @@ from ..bounces.read import read_bounces
 from ..checks.bounces.outcome import Outcome
 from ..checks.operators import SELF, known_operators
 from ..errors import InputError, MailVerdictError
-from ..frames.policy import POLICIES, read_decided
+from ..frames.policy import POLICIES
 from ..local.backend import LocalBackend
 from ..mailings.estimate import LINE_LABELS, estimate, is_verified_whole
 from ..mailings.experience import Experience
@@ -40,7 +40,7 @@ from ..runs.plan import Plan
 from ..table.columns import COLUMNS, label_of
 from ..table.table import Table
 from ..theme import LABELS
-from .listing import CORE, Listing, Rows, group_value
+from .listing import Listing, Rows, group_value
 from .source import printable_label, readable, short_text
 from .steps import Prepared
 
@@ -222,8 +222,8 @@ def read_outcomes(path: Path, name: str, listing: Listing, earlier: Bounced | No
             bounces = read_bounces(path)
         except MailVerdictError as exc:
             raise type(exc)(str(exc).replace(str(path), shown)) from None
+    rows = listing.rows.decided(columns=READ)
     frame = listing.rows.to_frame(columns=READ)
-    rows = read_decided(frame, listing.column, None)
     older = find_older_reports(frame, listing.column, bounces)
     if older.any():
         told = describe_older(int(older.sum()))
@@ -364,15 +364,14 @@ def count_origins(listing: Listing, *, is_decided: bool = False) -> ListCounts:
     With `is_decided` as policy and decisions have it.
     """
     rows = listing.rows
-    column = listing.column
     own = rows.frame.iloc[:, [listing.address_at, *listing.own_columns]]
     if is_decided:
         counts = ListCounts(listing.policy)
-        results = read_decided(rows.to_frame(columns=CORE), column, None)
+        results = rows.decided()
     else:
         counts = ListCounts(POLICIES["balanced"])
         results = rows.results()
-    counts.add(results, Table(own, column))
+    counts.add(results, Table(own, listing.column))
     return counts
 
 

@@ -60,22 +60,29 @@ def list_runs(journal: Path) -> list[RecordedRun]:
     if not journal.exists():
         return []
     with Journal(journal) as opened:
-        return [run for run in opened.runs(MAX_RUNS) if parse_key(run.key)[0]]
+        return [run for run in opened.runs(MAX_RUNS) if depth_of_run(run)]
 
 
 def describe_run(run: RecordedRun) -> dict[str, str]:
     """A run for the page."""
-    depth = ValidationType(parse_key(run.key)[0])
+    check = CHECKS[ValidationType(depth_of_run(run))]
     return {
         "when": date_text(datetime.fromtimestamp(run.last, UTC)),
-        "what": f"{count_of(run.settled, 'entry')}, {CHECKS[depth]}",
+        "what": f"{count_of(run.settled, 'entry')}, {check}",
         "where": place_of_run(run),
     }
 
 
+def depth_of_run(run: RecordedRun) -> str:
+    """How deep it checked; empty if that is not known."""
+    depth, _ = parse_key(run.key)
+    return depth
+
+
 def place_of_run(run: RecordedRun) -> str:
     """Who checked."""
-    return readable(parse_key(run.key)[1]) or "this computer"
+    _, service = parse_key(run.key)
+    return readable(service) or "this computer"
 
 
 def open_run(journal: Path, run: RecordedRun) -> AuditedRows:
@@ -93,8 +100,9 @@ def open_run(journal: Path, run: RecordedRun) -> AuditedRows:
     columns = (*COLUMNS, *REPAIR_COLUMNS)
     labels = name_columns(data, None, columns)
     results = ResultColumns(dict(zip(labels, columns, strict=True)))
-    note = describe_origin(ValidationType(parse_key(run.key)[0]), "journal")
-    return AuditedRows.of_run(Reading([data], [results], read, texts, note), answers)
+    note = describe_origin(ValidationType(depth_of_run(run)), "journal")
+    reading = Reading([data], [results], read, texts, note)
+    return AuditedRows.of_run(reading, answers)
 
 
 def read_audit(path: Path, name: str, column: Hashable) -> pd.DataFrame:
@@ -106,14 +114,16 @@ def read_audit(path: Path, name: str, column: Hashable) -> pd.DataFrame:
             f"{readable(name)} is not a result of an earlier audit: it has no verdict column. "
             "Give a file that was downloaded here as “Everything”"
         )
-    ours = [label for label in old.columns if label == then or str(label).startswith(f"{then}_")]
-    renamed = old[ours].rename(columns={label: f"{column}{label[len(then) :]}" for label in ours})
-    whole: pd.DataFrame = with_core(
-        pa.Table.from_pandas(renamed, preserve_index=False), column, None
-    ).to_pandas()
+    new_names = {}
+    for label in old.columns:
+        if label == then or str(label).startswith(f"{then}_"):
+            new_names[label] = f"{column}{label[len(then) :]}"
+    renamed = old[list(new_names)].rename(columns=new_names)
+    table = pa.Table.from_pandas(renamed, preserve_index=False)
+    whole: pd.DataFrame = with_core(table, column, None).to_pandas()
     rows = Results(whole, column, None, ("verdict", "status"))
-    for each in (*CORE, *SUPPRESS_COLUMNS):
-        _ = rows[each.name]  # an error for what is not a result
+    for result in (*CORE, *SUPPRESS_COLUMNS):
+        _ = rows[result.name]  # an error for what is not a result
     return whole
 
 
@@ -122,20 +132,20 @@ def compare_with(
 ) -> dict[str, Any]:
     """What changed since an earlier audit, as figures and the first addresses that differ."""
     changed = diff(old, new, column)
-    first = changed[
-        (changed["change"] == "changed") & (changed["before"] != changed["after"])
-    ].head(MAX_SHOWN)
+    has_other_verdict = (changed["change"] == "changed") & (changed["before"] != changed["after"])
+    addresses = []
+    for address, row in changed[has_other_verdict].head(MAX_SHOWN).iterrows():
+        shown = readable(str(address), 80)
+        addresses.append({"address": shown, "before": row["before"], "after": row["after"]})
     then = Results(old, column, None)
+    now = Results(new, column, None)
     since = f"since {name} ({days_of_earlier(checked_days(then))})"
-    different = another_check(validation_types(then), validation_types(Results(new, column, None)))
+    different = another_check(validation_types(then), validation_types(now))
     return {
         "name": name,
         "headline": f"{count_changes(changed)} {since}. {different}".strip(),
         "moves": describe_moves(changed)[:MAX_MOVES],
-        "addresses": [
-            {"address": readable(str(address), 80), "before": row["before"], "after": row["after"]}
-            for address, row in first.iterrows()
-        ],
+        "addresses": addresses,
     }
 
 
@@ -157,27 +167,29 @@ def count_changes(changed: pd.DataFrame) -> str:
 
 def describe_moves(changed: pd.DataFrame) -> list[dict[str, Any]]:
     """How many addresses changed from which verdict to which, the most frequent first."""
-    moves = (
-        changed.groupby(["change", "before", "after"], dropna=False, observed=True)
-        .size()
-        .sort_values(ascending=False)
-    )
-    shown = []
-    for key, count in moves.items():
+    groups = changed.groupby(["change", "before", "after"], dropna=False, observed=True)
+    moves = []
+    for key, count in groups.size().sort_values(ascending=False).items():
         change, before, after = cast("tuple[str, Any, Any]", key)
-        what = CHANGES.get(change) or f"{verdict_label(before)} → {verdict_label(after)}"
-        if change == "changed" and before == after:
+        detail = ""
+        if change == "added":
+            what = CHANGES[change]
+            detail = verdict_label(after)
+        elif change == "removed":
+            what = CHANGES[change]
+            detail = verdict_label(before)
+        elif before == after:
             what = f"{verdict_label(after)}, for another reason"
-        detail = verdict_label(after if change == "added" else before) if change in CHANGES else ""
-        shown.append(
-            {
-                "what": what,
-                "detail": detail,
-                "rows": int(count),
-                "verdict": after if isinstance(after, str) else "",
-            }
-        )
-    return shown
+        else:
+            what = f"{verdict_label(before)} → {verdict_label(after)}"
+        move = {
+            "what": what,
+            "detail": detail,
+            "rows": int(count),
+            "verdict": after if isinstance(after, str) else "",
+        }
+        moves.append(move)
+    return moves
 
 
 def verdict_label(word: Any) -> str:
@@ -188,9 +200,11 @@ def verdict_label(word: Any) -> str:
 
 def verified_column(frame: pd.DataFrame, column: Hashable) -> Any:
     """The column that was verified in a table: the same as now, the only one, or None."""
+    if not isinstance(column, str):
+        return None
     for prefix in (f"{column}_", None):
         with suppress(ColumnError):
-            return find_verified(frame, prefix)[0] if isinstance(column, str) else None
+            return find_verified(frame, prefix)[0]
     return None
 
 
@@ -275,10 +289,14 @@ class Result:
 
     def sort(self, key: str) -> str:
         """Sort by a column of the table."""
-        if key not in {head["key"] for head in self.listing.heads()}:
+        if not self.has_head(key):
             raise SettingsError(f"{key!r} is not a column of the table")
         self.listing.sort(key)
         return self.find()
+
+    def has_head(self, key: str) -> bool:
+        """Whether the table has a column."""
+        return any(head["key"] == key for head in self.listing.heads())
 
     def save_as(self, service: str, format: str) -> str:  # noqa: A002 - as the page calls it
         """Choose for what service and in what format files are made."""
@@ -309,7 +327,7 @@ class Result:
         Empty for all rows.
         """
         looks = self.looks()
-        fields = [(facet, value) for facet, value in looks["facets"]]
+        fields = list(map(tuple, looks["facets"]))
         if looks["words"]:
             fields.append(("words", looks["words"]))
         key, is_reversed = looks["sort"]
@@ -317,19 +335,20 @@ class Result:
             fields.append(("sort", key))
         if is_reversed:
             fields.append(("order", "descending"))
-        if not fields:
-            return ""
         address = f"?{urlencode(fields)}"
-        return address if len(address) <= LONGEST_ADDRESS else ""
+        if not fields or len(address) > LONGEST_ADDRESS:
+            return ""
+        return address
 
     def look_at(self, address: str) -> str:
         """Show the rows of the address of a page, as far as this list has them."""
         fields = parse_qsl(address[:LONGEST_ADDRESS].removeprefix("?"))
         named = dict(fields)
+        is_reversed = named.get("order") == "descending"
         looks = {
             "facets": [field for field in fields if field[0] in FILTERS],
             "words": named.get("words", "")[:LONGEST_SEARCH],
-            "sort": [named.get("sort", ""), named.get("order") == "descending"],
+            "sort": [named.get("sort", ""), is_reversed],
         }
         self.listing.clear()
         self.listing.forget_order()
@@ -341,18 +360,21 @@ class Result:
 
         An address, and an audit of an earlier release, do not say how files are made.
         """
+        listing = self.listing
         if looks.get("service") in importers():
             self.service = looks["service"]
         if looks.get("format") in KINDS:
             self.format = looks["format"]
-        for facet, value in looks["facets"]:
-            if facet in FILTERS and self.listing.can_choose(facet, str(value)):
-                self.listing.toggle(facet, str(value))
-        self.listing.search(str(looks["words"]))
+        for facet, name in looks["facets"]:
+            value = str(name)
+            if facet in FILTERS and listing.can_choose(facet, value):
+                listing.toggle(facet, value)
+        listing.search(str(looks["words"]))
         key, is_reversed = looks["sort"]
-        if key in {head["key"] for head in self.listing.heads()}:
-            for _ in range(1 + bool(is_reversed)):
-                self.listing.sort(key)
+        if self.has_head(key):
+            listing.sort(key)
+            if is_reversed:
+                listing.sort(key)
 
     # --- files ------------------------------------------------------------------------------------
 
@@ -361,11 +383,14 @@ class Result:
 
         `which` is an action, ``everything``, ``shown``, or one of `REPORTS`.
         """
-        if which not in (*ACTIONS, "everything", "shown", *REPORTS) or kind not in (*KINDS, "html"):
+        files = (*ACTIONS, "everything", "shown", *REPORTS)
+        if which not in files or kind not in (*KINDS, "html"):
             raise SettingsError(f"{which!r} as {kind!r} is not a file that can be made")
         if which in ACTIONS:
             return np.flatnonzero(self.listing.action == ACTIONS.index(which))
-        return self.found if which == "shown" else np.arange(len(self.listing.rows))
+        if which == "shown":
+            return self.found
+        return np.arange(len(self.listing.rows))
 
     def save(self, which: str, rows: Rows, path: Path, service: str, kept: str = "") -> list[str]:
         """Write a file; gives what a person must know about it.
@@ -374,12 +399,11 @@ class Result:
         kept.
         """
         if which not in REPORTS:
-            return save_table(
-                rows_to_save(self.listing, rows, which),
-                path,
-                types_of_objects(self.listing.rows.frame),
-            )
-        earlier = None if self.read_earlier is None else self.read_earlier()
+            types = types_of_objects(self.listing.rows.frame)
+            return save_table(rows_to_save(self.listing, rows, which), path, types)
+        earlier = None
+        if self.read_earlier is not None:
+            earlier = self.read_earlier()
         again = self.command_again(service)
         audience = REPORTS[which]
         return save_report(self.listing, path, self.info.name, earlier, again, audience, kept)
@@ -405,9 +429,8 @@ class Result:
         """Compare with an earlier audit, from a file; the report then compares, too."""
         column = self.listing.column
         read = partial(read_audit, path, name, column)
-        self.comparison = compare_with(
-            read(), readable(name), self.listing.rows.to_frame(columns=CORE), column
-        )
+        frame = self.listing.rows.to_frame(columns=CORE)
+        self.comparison = compare_with(read(), readable(name), frame, column)
         self.read_earlier = read
         return str(self.comparison["headline"])
 

@@ -193,7 +193,7 @@ class Sessions:
         last_port = 0
         former: list[str] = []
         with suppress(*UNREADABLE):
-            kept = json.loads(door_file.read_text(encoding="utf-8"))
+            kept = read_json(door_file)
             former = list(map(str, kept["tokens"][:FORMER_TOKENS]))
             last_port = int(kept["port"])
         listener = None
@@ -205,7 +205,7 @@ class Sessions:
         token = secrets.token_urlsafe(32)
         self.folder.mkdir(0o700, parents=True, exist_ok=True)
         content = {"port": listener.getsockname()[1], "tokens": [token, *former]}
-        write_whole(door_file, json.dumps(content))
+        write_json(door_file, content)
         return Door(listener, token, tuple(former))
 
     def remove_all(self) -> int:
@@ -237,7 +237,7 @@ class AuditSession:
 
     def read(self, name: str = STATE) -> dict[str, Any]:
         """What was kept besides the tables, or what there is to know about the audit."""
-        kept: dict[str, Any] = json.loads((self.folder / name).read_text(encoding="utf-8"))
+        kept: dict[str, Any] = read_json(self.folder / name)
         if kept["form"] != FORM:
             raise InputError("this audit was kept by another version of mailverdict")
         return kept
@@ -284,14 +284,14 @@ class AuditSession:
             "rows": kept["rows"],
             "owner": process_mark(),
         }
-        write_whole(self.folder / ABOUT, json.dumps(about))
-        write_whole(self.folder / STATE, json.dumps({"form": FORM, **kept}))
+        write_json(self.folder / ABOUT, about)
+        write_json(self.folder / STATE, {"form": FORM, **kept})
 
     def release(self) -> None:
         """Let other processes open the audit."""
         with suppress(*UNREADABLE):
             about = {**self.read(ABOUT), "owner": None}
-            write_whole(self.folder / ABOUT, json.dumps(about))
+            write_json(self.folder / ABOUT, about)
         self.unlock()
 
     def write_list(self, source: Source) -> None:
@@ -375,11 +375,11 @@ def temporary_folder() -> Iterator[Path]:
         with suppress(OSError, ValueError):
             if not is_own_folder(mark.parent):
                 continue
-            if not is_running(json.loads(mark.read_text(encoding="utf-8"))):
+            if not is_running(read_json(mark)):
                 shutil.rmtree(mark.parent, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=TEMPORARY, ignore_cleanup_errors=True) as name:
         folder = Path(name).resolve()
-        write_whole(folder / OWNER, json.dumps(process_mark()))
+        write_json(folder / OWNER, process_mark())
         yield folder
 
 
@@ -447,10 +447,15 @@ def private_write(path: Path) -> Iterator[Path]:
         yield temporary
 
 
-def write_whole(path: Path, content: str) -> None:
-    """Write a text; the file appears whole."""
+def write_json(path: Path, content: Any) -> None:
+    """Write values as JSON; the file appears whole."""
     with private_write(path) as temporary:
-        temporary.write_text(content, encoding="utf-8")
+        temporary.write_text(json.dumps(content), encoding="utf-8")
+
+
+def read_json(path: Path) -> Any:
+    """The values of a file."""
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def write_table(path: Path, table: pa.Table) -> None:
@@ -523,9 +528,7 @@ def open_session(state: AuditState, session: AuditSession, column: Hashable | No
         check.info = run
         check.state = kept["state"]
         if result is not None:
-            listing = Listing(
-                result.rows, state.policy, choices.decided, choices.accepted, choices.waved
-            )
+            listing = Listing(result.rows, state.policy, choices)
             state.result = Result(listing, result.info, kept["view"])
             # The list was prepared for it: that is not done again where nothing else was chosen.
             inputs = (source, result.info.made_from.for_tidy())

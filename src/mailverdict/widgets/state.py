@@ -25,7 +25,7 @@ from ..frames.planning import resolver_notices
 from ..frames.policy import POLICIES, Policy, find_policy
 from ..model.paths import user_path
 from ..model.words import REPAIR_LABELS, count_of
-from ..runs.journal.recall import RecordedRun, parse_key
+from ..runs.journal.recall import RecordedRun
 from ..runs.options import parse_validation_type
 from ..runs.plan import Plan
 from ..table.columns import check_column
@@ -38,7 +38,7 @@ from .choices import Choices, decide, read_decisions, read_waves, rows_of_domain
 from .exports import save_for_service
 from .listing import Listing, Rows
 from .mailing import SAMPLE, check_sample, plan_wave, read_outcomes
-from .result import Result, file_name, list_runs, open_run, place_of_run
+from .result import Result, depth_of_run, file_name, list_runs, open_run, place_of_run
 from .session import (
     AuditSession,
     Given,
@@ -413,7 +413,7 @@ class AuditState:
         is_decided = (new.decided, new.accepted) != (before.decided, before.accepted)
         has_policy = new.policy != before.policy
         if is_decided:
-            result.listing.set_decided(new.decided, new.accepted)
+            result.listing.set_decided(new)
         if new.waved != before.waved:
             result.listing.set_waves(new.waved)
         if has_policy:
@@ -578,7 +578,7 @@ class AuditState:
             rows = open_run(journal, recorded)
             self.set_source(Source("earlier run", rows.frame, (OF_EARLIER,)), None, "email")
             with self.lock:
-                self.choices = replace(self.choices, depth=parse_key(recorded.key)[0])
+                self.choices = replace(self.choices, depth=depth_of_run(recorded))
                 info = ResultInfo(
                     name="Earlier run",
                     column="email",
@@ -588,7 +588,7 @@ class AuditState:
                     made_from=self.choices.for_check(),
                     is_complete=True,
                 )
-                self.result = Result(Listing(rows, self.policy), info)
+                self.result = Result(Listing(rows, self.policy, self.choices), info)
 
         self.work.add("list", work, "Opening the run…")
 
@@ -851,10 +851,7 @@ class AuditState:
         self.work.busy["decide"] = "Putting the result together…"
         self.work.changed()
         with self.work.guarded("check"):
-            choices = self.choices
-            listing = Listing(
-                check.take_rows(), self.policy, choices.decided, choices.accepted, choices.waved
-            )
+            listing = Listing(check.take_rows(), self.policy, self.choices)
             self.show_result(listing)
             with self.lock:
                 check.say_end()
@@ -918,16 +915,15 @@ class AuditState:
 
         `about` is what they are called.
         """
-        choices = self.choices
         listing = self.require_result().listing
-        decided, accepted = decide(listing, rows, what, choices.decided, choices.accepted)
+        choices = decide(listing, rows, what, self.choices)
         self.work.spoken = "Decided."
         if not about and len(rows) == 1:
             about = listing.address_of(int(rows[0]))
         if not about:
             about = count_of(len(rows), "row")
         words = DECISION_LABELS.get(what, "As the policy says")
-        self.choose(f"{words}, {about}", decided=decided, accepted=accepted)
+        self.choose(f"{words}, {about}", decided=choices.decided, accepted=choices.accepted)
 
     def decide_shown(self, what: str) -> None:
         self.decide(self.require_result().found, what)

@@ -5,7 +5,8 @@ Texts have a bounded length, and there are at most 50 rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -42,6 +43,7 @@ from .wording import (
     DECISION_LABELS,
     DEPTHS,
     PENDING_LABELS,
+    SWITCH_LABELS,
     VERDICT_LABELS,
     date_text,
     describe_actions,
@@ -80,8 +82,9 @@ def take_snapshots(state: AuditState, names: Collection[str] = SECTIONS) -> dict
 
 def status(state: AuditState, section: str) -> dict[str, Any]:
     """What every section has."""
-    text, kind = state.work.messages[section]
-    return {"message": short_text(text, LONGEST), "kind": kind, "busy": state.work.busy[section]}
+    work = state.work
+    text, kind = work.messages[section]
+    return {"message": short_text(text, LONGEST), "kind": kind, "busy": work.busy[section]}
 
 
 # --- the page as a whole --------------------------------------------------------------------------
@@ -116,10 +119,9 @@ def snapshot_page(state: AuditState) -> dict[str, Any]:
 
 def kept_parts(state: AuditState) -> list[dict[str, str]]:
     """The audits that were kept, but for the one that is open."""
-    open_id = None if state.session is None else state.session.id
     parts = []
     for kept in state.kept:
-        if kept.id == open_id:
+        if state.session is not None and kept.id == state.session.id:
             continue
         when = datetime.fromtimestamp(kept.when, UTC)
         part = {
@@ -263,19 +265,22 @@ def doubted_columns(source: Source) -> list[dict[str, Any]]:
 
 def preview(source: Source, at: int | None) -> dict[str, Any]:
     """The first rows, with the column that is chosen."""
-    columns = list(range(min(source.frame.shape[1], PREVIEW_COLUMNS)))
-    if at is not None and at not in columns:
-        columns[-1] = at
+    shown = min(source.frame.shape[1], PREVIEW_COLUMNS)
+    columns = list(range(shown))
+    place = None
+    if at is not None:
+        if at not in columns:
+            columns[-1] = at
+        place = columns.index(at)
     cells = []
     for column in columns:
         first = source.frame.iloc[:PREVIEW_ROWS, column]
         texts = cell_texts(first, LONGEST_PREVIEW).to_pylist()
         cells.append([readable(text or "") for text in texts])
-    rows = [list(row) for row in zip(*cells, strict=True)]
     return {
         "heads": [source.labels[column] for column in columns],
-        "rows": rows,
-        "at": None if at is None else columns.index(at),
+        "rows": list(map(list, zip(*cells, strict=True))),
+        "at": place,
     }
 
 
@@ -294,12 +299,16 @@ def snapshot_tidy(state: AuditState) -> dict[str, Any]:
             "suppression": None,
             "is_ready": False,
         }
-    suppression = state.suppression
     unread = prepared.base.nothing_rows
     nothing = ""
     if unread:
-        verb = "holds" if unread == 1 else "hold"
-        nothing = f"{count_of(unread, 'cell')} {verb} no address that can be read."
+        cells = count_of(unread, "cell holds", "cells hold")
+        nothing = f"{cells} no address that can be read."
+    name = None
+    notes = []
+    if state.suppression is not None:
+        name = state.suppression.name
+        notes = state.suppression.notes
     return {
         "is_ready": True,
         "summary": tidy_summary(state, prepared) or "nothing to repair",
@@ -307,8 +316,8 @@ def snapshot_tidy(state: AuditState) -> dict[str, Any]:
         "questions": tidy_questions(state),
         "suggestions": suggestion_part(state, prepared.tidy),
         "nothing": nothing,
-        "suppression": suppression and suppression.name,
-        "suppression_notes": suppression.notes if suppression else [],
+        "suppression": name,
+        "suppression_notes": notes,
         "suppression_found": suppression_found(state, prepared),
     }
 
@@ -333,10 +342,11 @@ def tidy_summary(state: AuditState, prepared: Prepared) -> str:
     parts = []
     repaired = tidy.count_repaired(choices)
     if repaired:
-        ways = [name for name in SAFE if name not in choices.off and base.repaired_rows(name)]
         part = f"{count_of(repaired, 'cell')} repaired"
-        if len(ways) > 1:
-            part += f" in {len(ways)} ways"
+        is_on = [name not in choices.off and base.repaired_rows(name) > 0 for name in SAFE]
+        ways = is_on.count(True)
+        if ways > 1:
+            part += f" in {ways} ways"
         parts.append(part)
     corrected = len(tidy.accepted_rows(choices))
     if corrected:
@@ -345,14 +355,17 @@ def tidy_summary(state: AuditState, prepared: Prepared) -> str:
     if several and choices.split:
         parts.append(f"{several:,} with several addresses")
     if prepared.repeated and choices.merge:
-        parts.append(f"{count_of(prepared.repeated, 'repeat')}")
+        parts.append(count_of(prepared.repeated, "repeat"))
     if prepared.suppressed and choices.suppress:
         parts.append(f"{prepared.suppressed:,} suppressed")
     if prepared.refused:
         parts.append(f"{count_of(prepared.refused, 'row')} taken off")
-    likely = sum(typo.rows for typo in tidy.typos if not typo.pairs <= choices.accepted)
+    likely = 0
+    for typo in tidy.typos:
+        if not typo.pairs <= choices.accepted:
+            likely += typo.rows
     if likely:
-        parts.append(f"{count_of(likely, 'likely typo')}")
+        parts.append(count_of(likely, "likely typo"))
     return " · ".join(parts)
 
 
@@ -360,7 +373,7 @@ def tidy_questions(state: AuditState) -> list[dict[str, Any]]:
     """What only a person can say, and has not said yes to: columns that say no."""
     if state.check.is_running:
         return []
-    return [each for each in refused_items(state) if not each["on"]]
+    return [switch.to_json() for switch in refused_switches(state) if not switch.is_on]
 
 
 def tidy_items(state: AuditState, prepared: Prepared) -> list[dict[str, Any]]:
@@ -370,77 +383,103 @@ def tidy_items(state: AuditState, prepared: Prepared) -> list[dict[str, Any]]:
     """
     base = prepared.base
     choices = state.choices
-    items = refused_items(state)
     repairs = []
     for name in SAFE:
         rows = base.repaired_rows(name)
         if rows:
             repairs.append((rows, name))
     repairs.sort(key=lambda repair: -repair[0])
+    switches = refused_switches(state)
     for rows, name in repairs:
-        examples = base.examples[name]
-        is_on = name not in choices.off
-        items.append(item(name, REPAIR_LABELS[name], rows, "cell", examples, is_on, ""))
-    several = len(base.several_rows)
-    if several:
-        added = count_of(base.added_rows, "row")
-        why = f"Gives each address a row of its own: {added} more. Without it, these are reviewed."
-        label = "Several addresses in a cell"
-        examples = base.several_examples
-        items.append(item("split", label, several, "cell", examples, choices.split, why))
-    repeated = prepared.repeated
-    if repeated:
-        why = (
-            "Sends one mail to each mailbox: the first row that may be sent stays, the others go "
-            "to “Remove”."
+        repair = Switch(
+            id=name,
+            label=REPAIR_LABELS[name],
+            count=count_of(rows, "cell"),
+            is_on=name not in choices.off,
+            examples=base.examples[name],
         )
-        examples = prepared.repeated_examples
-        items.append(item("merge", "Duplicates", repeated, "row", examples, choices.merge, why))
+        switches.append(repair)
+    if len(base.several_rows):
+        added = count_of(base.added_rows, "row")
+        split = Switch(
+            id="split",
+            label=SWITCH_LABELS["split"],
+            count=count_of(len(base.several_rows), "cell"),
+            is_on=choices.split,
+            examples=base.several_examples,
+            why=f"Gives each address a row of its own: {added} more. "
+            "Without it, these are reviewed.",
+        )
+        switches.append(split)
+    if prepared.repeated:
+        merge = Switch(
+            id="merge",
+            label=SWITCH_LABELS["merge"],
+            count=count_of(prepared.repeated, "row"),
+            is_on=choices.merge,
+            examples=prepared.repeated_examples,
+            why="Sends one mail to each mailbox: the first row that may be sent stays, "
+            "the others go to “Remove”.",
+        )
+        switches.append(merge)
     if state.suppression is not None:
-        why = f"Takes the addresses and domains of {state.suppression.name} off the send list."
-        label = "On your suppression list"
-        rows = prepared.suppressed
-        items.append(item("suppress", label, rows, "row", [], choices.suppress, why))
-    return items
+        name = state.suppression.name
+        suppress = Switch(
+            id="suppress",
+            label=SWITCH_LABELS["suppress"],
+            count=count_of(prepared.suppressed, "row"),
+            is_on=choices.suppress,
+            why=f"Takes the addresses and domains of {name} off the send list.",
+        )
+        switches.append(suppress)
+    return [switch.to_json() for switch in switches]
 
 
-def refused_items(state: AuditState) -> list[dict[str, Any]]:
+def refused_switches(state: AuditState) -> list[Switch]:
     """The columns that say no, each with the question whether its rows are taken off."""
     choices = state.choices
-    items: list[dict[str, Any]] = []
+    switches: list[Switch] = []
     if state.source is None:
-        return items
+        return switches
     for at, refusal in state.source.refusals.items():
         if at == choices.column:
             continue
         is_on = at in choices.refused
-        label = refusal.label
-        what = refusal.describe().removeprefix(f"{label}: ")
+        what = refusal.describe().removeprefix(f"{refusal.label}: ")
         question = "Their people are off the send list." if is_on else "Take them off?"
-        why = f"{capitalize(what)}. {question}"
-        items.append(item(refused_name(at), label, refusal.refused, "row", [], is_on, why))
-    return items
+        switch = Switch(
+            id=refused_name(at),
+            label=refusal.label,
+            count=count_of(refusal.refused, "row"),
+            is_on=is_on,
+            why=f"{capitalize(what)}. {question}",
+        )
+        switches.append(switch)
+    return switches
 
 
-def item(
-    name: str,
-    label: str,
-    number: int,
-    noun: str,
-    pairs: list[Pair],
-    is_on: bool,  # noqa: FBT001
-    why: str,
-) -> dict[str, Any]:
-    """A switch with a count and examples."""
-    examples = [{"before": before, "after": after} for before, after in pairs]
-    return {
-        "id": name,
-        "label": label,
-        "count": count_of(number, noun),
-        "examples": examples,
-        "on": is_on,
-        "why": why,
-    }
+@dataclass(frozen=True)
+class Switch:
+    """What can be switched on and off, with a count and examples."""
+
+    id: str
+    label: str
+    count: str
+    is_on: bool
+    why: str = ""
+    examples: Sequence[Pair] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The switch as the page shows it."""
+        examples = [{"before": before, "after": after} for before, after in self.examples]
+        return {
+            "id": self.id,
+            "label": self.label,
+            "count": self.count,
+            "examples": examples,
+            "on": self.is_on,
+            "why": self.why,
+        }
 
 
 def suggestion_part(state: AuditState, tidy: TidyColumn) -> dict[str, Any] | None:
@@ -448,10 +487,12 @@ def suggestion_part(state: AuditState, tidy: TidyColumn) -> dict[str, Any] | Non
     if not tidy.typos:
         return None
     accepted = state.choices.accepted
-    shown = []
+    parts = []
+    whole = 0
     left = 0
     for number, typo in enumerate(tidy.typos):
         is_accepted = typo.pairs <= accepted
+        whole += typo.rows
         if not is_accepted:
             left += typo.rows
         part = {
@@ -461,12 +502,12 @@ def suggestion_part(state: AuditState, tidy: TidyColumn) -> dict[str, Any] | Non
             "rows": count_of(typo.rows, "row"),
             "accepted": is_accepted,
         }
-        shown.append(part)
+        parts.append(part)
     return {
-        "count": count_of(sum(typo.rows for typo in tidy.typos), "row"),
+        "count": count_of(whole, "row"),
         "left": count_of(left, "row") if left else "",
-        "items": shown[:MAX_SHOWN_TYPOS],
-        "hidden": max(0, len(tidy.typos) - MAX_SHOWN_TYPOS),
+        "items": parts[:MAX_SHOWN_TYPOS],
+        "hidden": max(0, len(parts) - MAX_SHOWN_TYPOS),
     }
 
 
@@ -531,25 +572,32 @@ def progress_part(state: AuditState, addresses: int | None) -> dict[str, Any] | 
 
 def sample_part(state: AuditState) -> dict[str, Any]:
     """What to expect of the whole list, and whether a sample can be checked first."""
-    part: dict[str, Any] = {"label": "", "running": state.is_sampling, "table": None}
+    label = ""
+    table = None
     if state.sample is not None and state.sample[0] == state.choices.for_check():
-        part["table"] = sample_table(state)
-        return part
+        table = sample_table(state)
+    elif can_check_sample(state):
+        label = f"Check {SAMPLE} first"
+    return {"label": label, "running": state.is_sampling, "table": table}
+
+
+def can_check_sample(state: AuditState) -> bool:
+    """Whether a sample says something before the check."""
     plan = state.plan
     if plan is None or state.check.is_running or state.is_out_of_quota():
-        return part
-    if is_worth_a_sample(plan, state.check.options(state.choices.depth)):
-        part["label"] = f"Check {SAMPLE} first"
-    return part
+        return False
+    return is_worth_a_sample(plan, state.check.options(state.choices.depth))
 
 
 def sample_table(state: AuditState) -> dict[str, Any] | None:
     """What to expect; once the list is checked whole, that is said beside the result."""
+    result = state.result
     if state.sample is None:
         return None
-    if state.result is not None and state.is_result_current() and state.result.info.is_complete:
+    if result is not None and result.info.is_complete and state.is_result_current():
         return None
-    return state.sample[1]
+    _, table = state.sample
+    return table
 
 
 def check_summary(state: AuditState) -> str:
@@ -591,11 +639,11 @@ def can_ask_again(state: AuditState) -> bool:
     They can be checked again without the others.
     """
     result = state.result
-    if result is None or state.check.is_running:
+    if result is None or state.check.is_running or state.prepared is None:
         return False
     if not result.info.is_complete or not state.is_result_current():
         return False
-    return state.prepared is not None and result.listing.count_unclear() > 0 and state.can_resume()
+    return result.listing.count_unclear() > 0 and state.can_resume()
 
 
 # --- 4 decide -------------------------------------------------------------------------------------
@@ -700,13 +748,13 @@ def bounces_part(result: Result) -> dict[str, Any] | None:
 
 def decided_part(listing: Listing) -> dict[str, int]:
     """How many rows were decided about by hand, by what was decided."""
-    counts = np.bincount(listing.rows.decision, minlength=len(DECIDED)).tolist()
-    found = dict.fromkeys(DECISIONS, 0)
-    for code, count in enumerate(counts):
+    counts = np.bincount(listing.rows.decision, minlength=len(DECIDED))
+    by_word = dict.fromkeys(DECISIONS, 0)
+    for code, count in enumerate(counts.tolist()):
         word = listing.word_of(code)
         if word:
-            found[word] += count
-    return {**found, "total": sum(found.values())}
+            by_word[word] += count
+    return {**by_word, "total": sum(by_word.values())}
 
 
 def services_part(listing: Listing) -> list[dict[str, str]]:
@@ -714,69 +762,75 @@ def services_part(listing: Listing) -> list[dict[str, str]]:
     parts = []
     for importer in importers().values():
         identifier = importer.find_identifier(listing.own_labels(), listing.column)
-        by = importer.address
+        columns = importer.address
         if identifier is not None:
-            by = f"{readable(str(identifier))} and {by}"
-        means = f"{by}, and nothing else."
-        removed = f"Removed and suppressed people: {importer.remove}."
-        parts.append(
-            {"id": importer.name, "label": importer.label, "means": means, "removed": removed}
-        )
+            columns = f"{readable(str(identifier))} and {columns}"
+        part = {
+            "id": importer.name,
+            "label": importer.label,
+            "means": f"{columns}, and nothing else.",
+            "removed": f"Removed and suppressed people: {importer.remove}.",
+        }
+        parts.append(part)
     return parts
 
 
 def decide_shown_part(result: Result) -> list[dict[str, Any]]:
     """What can be decided about all rows that are shown, and why not."""
     listing = result.listing
-    found = result.found
-    can = {
-        "send": bool(listing.has_address[found].any()),
-        "remove": bool(len(found)),
-        "suggestion": bool((listing.pair[found] >= 0).any()),
-    }
-    why = {
-        "send": "none of these rows holds an address",
-        "remove": "no row is shown",
-        "suggestion": "none of these rows has a suggestion",
-    }
+    rows = result.found
+    why = {}
+    if not listing.has_address[rows].any():
+        why["send"] = "none of these rows holds an address"
+    if not len(rows):
+        why["remove"] = "no row is shown"
+    if not (listing.pair[rows] >= 0).any():
+        why["suggestion"] = "none of these rows has a suggestion"
     buttons = []
     for name, label in DECISION_LABELS.items():
         if name == "suggestion" and not listing.pairs:
             continue
-        buttons.append({"id": name, "label": label, "why": "" if can[name] else why[name]})
+        buttons.append({"id": name, "label": label, "why": why.get(name, "")})
     return buttons
 
 
 def to_check(state: AuditState, listing: Listing) -> dict[str, str] | None:
     """What it costs to verify the suggestions that were chosen; None where there are none."""
     plan = state.plan
-    known = 0 if plan is None else max(len(listing.addresses_to_check()) - plan.to_submit, 0)
-    text = describe_to_check(
-        listing, is_metered=plan is not None and plan.daily_limit is not None, known=known
-    )
-    return {"text": text} if text else None
+    known = 0
+    is_metered = False
+    if plan is not None:
+        known = max(len(listing.addresses_to_check()) - plan.to_submit, 0)
+        is_metered = plan.daily_limit is not None
+    text = describe_to_check(listing, is_metered=is_metered, known=known)
+    if not text:
+        return None
+    return {"text": text}
 
 
 def unclear_text(state: AuditState, listing: Listing) -> str:
     """Which rows need another try, how, when and at what cost."""
     counts = listing.counts.buckets
-    wait = listing.seconds_to_wait()
-    parts = []
     unclear = listing.count_unclear()
-    addresses = listing.count_unclear_addresses() if unclear else 0
+    wait = listing.seconds_to_wait()
+    yet = ""
+    when = ""
+    if wait:
+        yet = " yet"
+        when = f", best in {duration_words(wait)}"
+    parts = []
     unanswered = unclear - counts["error"]
     if unanswered:
-        yet = " yet" if wait else ""
-        verb = "row has" if unanswered == 1 else "rows have"
-        parts.append(f"{unanswered:,} {verb} no clear answer{yet}: they are Unknown.")
+        rows = count_of(unanswered, "row has", "rows have")
+        parts.append(f"{rows} no clear answer{yet}: they are Unknown.")
         several = counts["unknown"] - unanswered
         if several:
             verb = "cell holds" if several == 1 else "cells hold"
             parts.append(f"{several:,} more {verb} several addresses: see step 2.")
     if counts["error"]:
         parts.append(f"The check of {count_of(counts['error'], 'row')} failed.")
-    when = f", best in {duration_words(wait)}" if wait else ""
     if can_ask_again(state):
+        addresses = listing.count_unclear_addresses()
         these = "the one address" if addresses == 1 else f"the {addresses:,} different addresses"
         kept = kept_words(state)
         parts.append(
@@ -795,21 +849,19 @@ def unclear_text(state: AuditState, listing: Listing) -> str:
 
 def forecast_text(state: AuditState, result: Result) -> str:
     """What a sample let expect of the list, beside what was found."""
-    if state.sample is None or not result.info.is_complete:
+    prepared = state.prepared
+    if state.sample is None or prepared is None or not result.info.is_complete:
         return ""
     choices, sample = state.sample
-    prepared = state.prepared
-    if choices != result.info.made_from or prepared is None:
-        return ""
     read = prepared.read
+    if choices != result.info.made_from or len(read) != len(result.listing.rows):
+        return ""
     is_asked = np.ones(len(read), np.bool_)
     if "wanted" in read.schema.names:
         is_asked = to_bools(read["wanted"])
-    if len(is_asked) != len(result.listing.rows):
-        return ""
     valid = result.listing.count_valid(is_asked)
-    found = percent(valid, int(np.count_nonzero(is_asked)))
-    return f"By the sample {sample['valid']} valid were expected; {found} were found."
+    share = percent(valid, int(np.count_nonzero(is_asked)))
+    return f"By the sample {sample['valid']} valid were expected; {share} were found."
 
 
 def picture(listing: Listing) -> list[dict[str, Any]]:
@@ -840,11 +892,7 @@ def verdict_labels(listing: Listing) -> dict[str, str]:
 
 def facet_parts(listing: Listing) -> list[dict[str, Any]]:
     """The facets that have something to choose."""
-    parts = []
-    for name in FACETS:
-        if listing.count(name):
-            parts.append(facet_part(listing, name))
-    return parts
+    return [facet_part(listing, name) for name in FACETS if listing.count(name)]
 
 
 def facet_part(listing: Listing, name: str) -> dict[str, Any]:
@@ -868,19 +916,31 @@ def facet_part(listing: Listing, name: str) -> dict[str, Any]:
             "on": value in chosen,
         }
         values.append(part)
-    more = len(counts) - len(values)
+    more = ""
+    if len(counts) > len(values):
+        more = f"{len(counts) - len(values):,} more; search for one"
     return {
         "id": name,
         "label": FACET_LABELS[name],
         "values": values,
-        "more": f"{more:,} more; search for one" if more > 0 else "",
+        "more": more,
     }
 
 
+def action_label(value: str) -> str:
+    if value in ACTIONS:
+        return LABELS[value]
+    return value
+
+
+def repair_label(value: str) -> str:
+    return REPAIR_LABELS.get(value, value)
+
+
 LABELERS: dict[str, Callable[[str], str]] = {
-    "action": lambda value: LABELS[value] if value in ACTIONS else value,
+    "action": action_label,
     "reason": reason_label,
-    "repaired": lambda value: REPAIR_LABELS.get(value, value),
+    "repaired": repair_label,
 }
 SNAPSHOTS: dict[str, Callable[[AuditState], dict[str, Any]]] = {
     "page": snapshot_page,
