@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -820,7 +819,7 @@ def reported_command(file: str, column: str, counts: Counts) -> str:
     if len(counts.validation_types) != 1 or file == STDIN:
         return ""
     options = ["--column", column, "--type", *counts.validation_types]
-    if counts.by(attrgetter("source"))[SOURCE_REMOTE]:
+    if counts.by("source")[SOURCE_REMOTE]:
         options += ["--backend", "URL"]
     return verify_command(file, options)
 

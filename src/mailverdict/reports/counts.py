@@ -66,22 +66,21 @@ class Counts:
 
     def add(self, rows: Results) -> None:
         """Count the next piece; it has at least verdict, status and why."""
-        groups, alike = group_alike(facts_of(rows, self.policy))
+        groups, kinds = group_alike(facts_of(rows, self.policy))
         if self.policy is not None:
-            alike = apply_policy(alike, self.policy)
-        sizes = np.bincount(groups, minlength=len(alike))
-        for kind, size in zip(alike, sizes.tolist(), strict=True):
+            kinds = apply_policy(kinds, self.policy)
+        sizes = np.bincount(groups, minlength=len(kinds))
+        for kind, size in zip(kinds, sizes.tolist(), strict=True):
             self.alike[kind] += size
         if self.policy is None:
             return
         addresses = keys_of(rows)
         self.add_addresses(rows, addresses)
-        kinds_sent = np.array([kind.action == "send" for kind in alike], np.bool_)
-        is_sent = pa.array(kinds_sent[groups])
+        flags = [kind.action == "send" for kind in kinds]
+        is_sent = pa.array(flags, pa.bool_()).take(pa.array(groups))
         sent = addresses.filter(is_sent).unique()
         people = people_of(sent).unique().drop_null()
-        new_people = self.seen_people.keep_new(people)
-        self.people += len(new_people)
+        self.people += len(self.seen_people.keep_new(people))
         self.add_decided(rows)
 
     def add_addresses(self, rows: Results, addresses: pa.StringArray) -> None:
@@ -109,7 +108,11 @@ class Counts:
             columns.append(column.take(first).fill_null("").to_pylist())
         self.decided += zip(*columns, strict=True)
 
-    def by(self, key: Callable[[Alike], Any]) -> Counter[Any]:
+    def by(self, *fields: str) -> Counter[Any]:
+        """Rows by what they have in common; those where that is None are left out."""
+        return self.by_key(attrgetter(*fields))
+
+    def by_key(self, key: Callable[[Alike], Any]) -> Counter[Any]:
         """Rows by what `key` gives; those for which it is None are left out."""
         counts = Counter[Any]()
         for alike, count in self.alike.items():
@@ -120,7 +123,11 @@ class Counts:
 
     def number(self, is_counted: Callable[[Alike], Any]) -> int:
         """How many rows it is true of."""
-        return sum(count for alike, count in self.alike.items() if is_counted(alike))
+        rows = 0
+        for alike, count in self.alike.items():
+            if is_counted(alike):
+                rows += count
+        return rows
 
     @property
     def rows(self) -> int:
@@ -130,13 +137,13 @@ class Counts:
     @property
     def buckets(self) -> dict[str, int]:
         """Rows by verdict, or by status where there is no verdict; always all seven."""
-        counts = self.by(attrgetter("bucket"))
+        counts = self.by("bucket")
         return {name: counts[name] for name in BUCKETS}
 
     @property
     def lines(self) -> dict[str, int]:
         """Rows by line of a summary: seven buckets, and cells with several addresses."""
-        counts = self.by(attrgetter("line"))
+        counts = self.by("line")
         lines = {name: counts[name] for name in BUCKETS}
         if counts[SEVERAL_ADDRESSES]:
             lines[SEVERAL_ADDRESSES] = counts[SEVERAL_ADDRESSES]
@@ -145,13 +152,13 @@ class Counts:
     @property
     def actions(self) -> dict[str, int]:
         """Rows by action; always all five."""
-        counts = self.by(attrgetter("action"))
+        counts = self.by("action")
         return {name: counts[name] for name in ACTIONS}
 
     @property
     def causes(self) -> Counter[str]:
         """Rows by what decides about the action besides the verdict."""
-        return self.by(attrgetter("cause"))
+        return self.by("cause")
 
     @property
     def mailable(self) -> float:
@@ -168,7 +175,10 @@ class Counts:
     @property
     def flags(self) -> dict[str, int]:
         """Rows by flag that is true."""
-        return {flag: self.by(attrgetter(flag))[True] for flag in FLAGS}
+        counts = {}
+        for flag in FLAGS:
+            counts[flag] = self.by(flag)[True]
+        return counts
 
     @property
     def suggestions(self) -> int:
@@ -183,14 +193,14 @@ class Counts:
     @property
     def decisions(self) -> dict[str, int]:
         """Rows by what a person decided; a suggestion counts whether or not it is verified."""
-        counts = self.by(attrgetter("decision"))
+        counts = self.by("decision")
         counts["suggestion"] += counts[WAITING]
         return {word: counts[word] for word in DECISIONS}
 
     @property
     def suppressed(self) -> int | None:
         """Rows on the suppression list; None without one."""
-        marks = self.by(attrgetter("suppressed"))
+        marks = self.by("suppressed")
         if not marks:
             return None
         return marks[True]
@@ -200,7 +210,7 @@ class Counts:
         record = {
             "rows": self.rows,
             **self.buckets,
-            "why": dict(self.by(attrgetter("reason")).most_common()),
+            "why": dict(self.by("reason").most_common()),
             "flags": self.flags,
             "suggestions": self.suggestions,
             "cleaned": self.cleaned,
@@ -260,7 +270,8 @@ def well_formed(rows: Results, addresses: pa.StringArray) -> pa.StringArray:
     is_clean = pa.array(rows.is_of_clean & rows.is_cleaned)
     cleaned = addresses.filter(is_clean)
     others = addresses.filter(pc.invert(is_clean)).unique().drop_null()
-    others = others.filter(observe_column(others, lenient=True)["well_formed"])
+    syntax = observe_column(others, lenient=True)
+    others = others.filter(syntax["well_formed"])
     return pa.concat_arrays([cleaned, others]).unique()
 
 
@@ -273,18 +284,18 @@ def domains_of(addresses: pa.StringArray) -> pa.DictionaryArray:
         _, _, name = end.rpartition("@")
         names.append(name or None)
     named = pa.array(names, pa.string()).dictionary_encode()
-    return pa.DictionaryArray.from_arrays(named.indices.take(ends.indices), named.dictionary)
+    codes = named.indices.take(ends.indices)
+    return pa.DictionaryArray.from_arrays(codes, named.dictionary)
 
 
 def count_by_code(
     values: pa.DictionaryArray, codes: pa.Int32Array, width: int
 ) -> npt.NDArray[np.int64]:
     """Rows of each distinct value (down) with each of `width` codes (across)."""
-    rows = values.indices.fill_null(-1).to_numpy().astype(np.int64)
-    columns = codes.fill_null(-1).to_numpy().astype(np.int64)
-    is_counted = (rows >= 0) & (columns >= 0)
-    cells = rows[is_counted] * width + columns[is_counted]
-    counts = np.bincount(cells, minlength=len(values.dictionary) * width)
+    down = values.indices.cast(pa.int64())
+    cells = pc.add(pc.multiply(down, width), codes.cast(pa.int64()))  # null where one is
+    size = len(values.dictionary) * width
+    counts = np.bincount(cells.drop_null().to_numpy(), minlength=size)
     return counts.reshape(-1, width)
 
 
@@ -311,14 +322,14 @@ def add_domains(tables: Sequence[pa.Table]) -> pa.Table:
 def top_domains(counts: pa.Table, top: int) -> pd.DataFrame:
     """The table of `by_domain`: most rows first, ties by name."""
     rows = sum(counts[name].to_numpy() for name in BUCKETS)
-    by_rows = pa.table([counts["domain"], rows], ["domain", "rows"])
-    order = pc.sort_indices(by_rows, [("rows", "descending"), ("domain", "ascending")])
-    first = order[:top]
-    columns = {"rows": rows[first.to_numpy()]}
-    for name in BUCKETS:
-        columns[name] = counts[name].take(first).to_numpy()
-    names = counts["domain"].take(first).to_pylist()
-    return pd.DataFrame(columns, pd.Index(names, dtype=object, name="domain"))
+    by_rows = pa.table({"domain": counts["domain"], "rows": rows})
+    most_first = [("rows", "descending"), ("domain", "ascending")]
+    first = counts.take(pc.sort_indices(by_rows, most_first)[:top])
+    names = first["domain"].to_pylist()
+    table: pd.DataFrame = first.select(BUCKETS).to_pandas()
+    table.insert(0, "rows", table.sum(axis=1))
+    table.index = pd.Index(names, dtype=object, name="domain")
+    return table
 
 
 def count_typos(rows: Results, addresses: pa.StringArray) -> Counter[tuple[str, str]]:

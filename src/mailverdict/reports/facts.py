@@ -119,13 +119,13 @@ class ReportFacts:
     @cached_property
     def sources(self) -> dict[str, int]:
         """Rows by source; empty where the frame does not say."""
-        return dict(most_common(self.counts.by(attrgetter("source"))))
+        return dict(most_common(self.counts.by("source")))
 
     @cached_property
     def reasons(self) -> list[tuple[str, str, str, int]]:
         """Of rows that are not valid or not sent: verdict or status, reason, meaning, rows."""
         lines = []
-        for (bucket, why), count in most_common(self.counts.by(reason_of)):
+        for (bucket, why), count in most_common(self.counts.by_key(reason_of)):
             lines.append((bucket, why, MEANING.get(why, ""), count))
         return lines
 
@@ -143,7 +143,7 @@ class ReportFacts:
         rescued = self.counts.number(attrgetter("is_rescued"))
         sendable = self.counts.number(is_rescued_and_sent)
         repairs = Counter[str]()
-        for change, count in self.counts.by(attrgetter("change")).items():
+        for change, count in self.counts.by("change").items():
             for name in change.split(";"):
                 repairs[name] += count
         lines = []

@@ -49,7 +49,9 @@ GroupOf = Callable[[Keys], Codes]  # the group of each value; -1 for one that ha
 BITS = {"invalid": 1, "unknown": 2, "sendable": 4, "disposable": 8, "bounced": 16}
 NOBODY = 32
 WIDTH = NOBODY + 1  # different marks
-MISSING, NOT_A_NUMBER, NOT_A_DATE = "(missing)", "(not a number)", "(not a date)"
+MISSING = "(missing)"
+NOT_A_NUMBER = "(not a number)"
+NOT_A_DATE = "(not a date)"
 MAX_GROUPS = 300  # values of a column that is looked at without being asked for
 FEW_NUMBERS = 20  # different numbers, up to which each is a group
 QUANTILES = 5
@@ -57,7 +59,8 @@ LARGE = 10_000  # number from which thousands are set off
 FINE_NUMBERS = 2_000  # to which many different numbers are rounded
 MAX_NUMBERS = 8_000  # kept until they are rounded again
 # Months that the dates of a column span, up to which they are cut into months, and into quarters.
-MOST_MONTHS, MOST_QUARTERS = 24, 96
+MOST_MONTHS = 24
+MOST_QUARTERS = 96
 SAMPLE = 20_000  # people by which columns are compared
 LOOK = 5_000  # values by which a column of texts is known
 MOSTLY = 0.95  # of the filled rows must be numbers, or dates
@@ -91,8 +94,7 @@ def mark_people(
         counted = people.is_valid()
     first = first_rows(people, counted, seen)
     kinds, undecided = group_alike(policy_facts(rows, policy, has_advice=False))
-    decided = apply_policy(undecided, policy)
-    marks_of_kinds = np.array([mark_of(kind) for kind in decided], np.int64)
+    marks_of_kinds = np.array(list(map(mark_of, apply_policy(undecided, policy))), np.int64)
     marks = np.full(len(rows), NOBODY, np.int64)
     marks[first] = marks_of_kinds[kinds[first]]
     if bounced is not None:
@@ -161,6 +163,15 @@ class Groups:
     sample: Codes = field(default_factory=lambda: np.empty(0, np.int64))  # groups of some people
     note: str = ""
 
+    @property
+    def people(self) -> Counts:
+        """The people of each group."""
+        return people_in(self.counts)
+
+    def people_that(self, what: str) -> Counts:
+        """The people of each group that are `what`: see the function."""
+        return people_that(self.counts, what)
+
     def find(self, values: Values) -> Codes:
         """The group of each row of a column; -1 for what was not counted."""
         groups_of_values = np.append(self.group_of(values.keys), self.none)
@@ -191,7 +202,8 @@ class ColumnCounts:
         if self.left_out:
             return
         values = values_of_cells(cells)
-        if not self.is_asked and self.kind in (None, "words") and has_many_words(values):
+        may_be_words = self.kind in (None, "words")
+        if may_be_words and not self.is_asked and has_many_words(values):
             self.leave_out()
             return
         column = read_column(values, self.kind)
@@ -209,7 +221,8 @@ class ColumnCounts:
         self.is_whole = self.is_whole and column.is_whole
         self.merge(column.keys, counts[:-2])
         self.sample.append(replace(column, codes=column.codes[sampled]))
-        if not self.is_asked and self.kind == "words" and len(self.keys) > MAX_GROUPS:
+        has_too_many = self.kind == "words" and len(self.keys) > MAX_GROUPS
+        if has_too_many and not self.is_asked:
             self.leave_out()
 
     def shows_words(self, piece: Values) -> bool:
@@ -244,10 +257,11 @@ class ColumnCounts:
 
     def merge(self, keys: Keys, counts: Counts) -> None:
         """Add the counts of some values; too many numbers are rounded up to some of them."""
-        both = np.concatenate([self.keys, keys.astype(object)])
-        codes, distinct = pd.factorize(both)
+        all_keys = np.concatenate([self.keys, keys.astype(object)])
+        all_counts = np.concatenate([self.counts, counts])
+        codes, distinct = pd.factorize(all_keys)
         merged = np.zeros((len(distinct), WIDTH), np.int64)
-        np.add.at(merged, codes, np.concatenate([self.counts, counts]))
+        np.add.at(merged, codes, all_counts)
         self.keys = np.asarray(distinct, object)
         self.counts = merged
         self.distinct = max(self.distinct, len(distinct))
@@ -257,12 +271,14 @@ class ColumnCounts:
     def round_up(self) -> None:
         """Keep some of the numbers, each with the rows of those between it and the one below."""
         order = np.argsort(self.keys.astype(np.float64))
-        rows = np.cumsum(self.counts.sum(axis=1)[order])
+        keys = self.keys[order]
+        counts = self.counts[order]
+        rows = np.cumsum(counts.sum(axis=1))
         steps = np.arange(FINE_NUMBERS) * rows[-1] // FINE_NUMBERS
         firsts = np.unique(np.searchsorted(rows, steps))
-        lasts = np.append(firsts[1:], len(order)) - 1
-        self.keys = self.keys[order][lasts]
-        self.counts = np.add.reduceat(self.counts[order], firsts)
+        lasts = np.append(firsts[1:], len(keys)) - 1
+        self.keys = keys[lasts]
+        self.counts = np.add.reduceat(counts, firsts)
 
     def thin(self) -> None:
         """Keep every second one of the people by whom columns are compared."""
@@ -337,8 +353,9 @@ def kind_of_words(words: pa.StringArray, rows: Codes) -> str:
         numbers = max(numbers, count_rows(words, rows, COMMA_NUMBER))
     if numbers == whole or (numbers >= least and len(words) > FEW_NUMBERS):
         return "numbers"
-    dates = max(count_rows(words, rows, YEAR_FIRST), count_rows(words, rows, YEAR_LAST))
-    if dates >= least:
+    dates_with_year_first = count_rows(words, rows, YEAR_FIRST)
+    dates_with_year_last = count_rows(words, rows, YEAR_LAST)
+    if max(dates_with_year_first, dates_with_year_last) >= least:
         return "dates"
     return "words"
 
@@ -358,7 +375,8 @@ def read_column(values: pa.Array, kind: str | None = None) -> Values:
     if is_date_type(values.type) and kind in (None, "dates"):
         years = to_numpy(pc.year(values).fill_null(0))
         months = to_numpy(pc.month(values).fill_null(0))
-        return place_months(years * 12 + months - 1, np.asarray(values.is_null()))
+        is_missing = np.asarray(values.is_null())
+        return place_months(years * 12 + months - 1, is_missing)
     coded = read_present(values).dictionary_encode()
     words = coded.dictionary
     missing = len(words)  # the code of all missing cells
@@ -371,7 +389,8 @@ def read_column(values: pa.Array, kind: str | None = None) -> Values:
     is_missing = np.zeros(missing + 1, np.bool_)
     is_missing[missing] = True
     if kind == "numbers":
-        column = place_numbers(np.append(numbers_of(words), np.nan), is_missing)
+        numbers = np.append(numbers_of(words), np.nan)
+        column = place_numbers(numbers, is_missing)
     else:
         months, note = months_of(words)
         column = place_months(np.append(months, 0), is_missing)
@@ -433,8 +452,8 @@ def numbers_of(words: pa.StringArray) -> Floats:
         pattern = COMMA_NUMBER
     is_number = pc.match_substring_regex(words, pattern)
     texts = pc.if_else(is_number, words, None)
-    numbers = pc.cast(pc.replace_substring(texts, ",", "."), pa.float64())
-    return to_numpy(numbers).astype(np.float64)
+    texts = pc.replace_substring(texts, ",", ".")
+    return to_numpy(pc.cast(texts, pa.float64())).astype(np.float64)
 
 
 def months_of(words: pa.StringArray) -> tuple[Codes, str]:
@@ -479,7 +498,8 @@ def cut_words(words: Keys) -> tuple[list[str], GroupOf]:
     index = pd.Index(words, dtype=object)
 
     def group_of(keys: Keys) -> Codes:
-        return index.get_indexer(pd.Index(keys, dtype=object)).astype(np.int64)
+        places = index.get_indexer(pd.Index(keys, dtype=object))
+        return places.astype(np.int64)
 
     return words.tolist(), group_of
 
@@ -490,12 +510,12 @@ def cut_numbers(numbers: Floats, counts: Counts) -> tuple[list[str], GroupOf]:
     ordered = numbers[order]
     if len(ordered) <= FEW_NUMBERS:
         uppers = ordered
-        labels = [number_text(number) for number in ordered.tolist()]
+        labels = list(map(number_text, ordered.tolist()))
     else:
         rows = np.cumsum(counts.sum(axis=1)[order])
         steps = np.arange(1, QUANTILES + 1) * rows[-1] / QUANTILES
-        places = np.minimum(np.searchsorted(rows, steps), len(ordered) - 1)
-        uppers = np.unique(ordered[places])
+        places = np.searchsorted(rows, steps)
+        uppers = np.unique(ordered[np.minimum(places, len(ordered) - 1)])
         labels = quantile_labels(float(ordered[0]), uppers.tolist())
 
     def group_of(keys: Keys) -> Codes:
@@ -525,7 +545,8 @@ def quantile_labels(lowest: float, uppers: Sequence[float]) -> list[str]:
 
 
 def words_of_numbers(numbers: Keys) -> Keys:
-    return np.array([number_text(float(number)) for number in numbers], object)
+    words = [number_text(float(number)) for number in numbers]
+    return np.array(words, object)
 
 
 def number_text(number: float, sign: str = "") -> str:
@@ -548,18 +569,18 @@ def cut_dates(months: Codes, counts: Counts) -> tuple[list[str], GroupOf]:
     if len(months):
         order = np.argsort(months)
         rows = np.cumsum(counts.sum(axis=1)[order])
-        ends = [0.01 * rows[-1], 0.99 * rows[-1]]
-        first, last = np.searchsorted(rows, ends)
-        span = months[order[last]] - months[order[first]] + 1
-        size = period_size(int(span))
+        ends = np.searchsorted(rows, [0.01 * rows[-1], 0.99 * rows[-1]])
+        first, last = months[order[ends]].tolist()
+        size = period_size(last - first + 1)
     periods = np.unique(months // size)
-    labels = [period_text(int(period), size) for period in periods]
+    labels = [period_text(period, size) for period in periods.tolist()]
 
     def group_of(keys: Keys) -> Codes:
         if not len(periods):
             return np.full(len(keys), -1, np.int64)
         periods_of_keys = keys.astype(np.int64) // size
-        places = np.minimum(np.searchsorted(periods, periods_of_keys), len(periods) - 1)
+        places = np.searchsorted(periods, periods_of_keys)
+        places = np.minimum(places, len(periods) - 1)
         is_known = periods[places] == periods_of_keys
         return np.where(is_known, places, -1).astype(np.int64)
 

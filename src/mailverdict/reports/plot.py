@@ -73,7 +73,7 @@ def plot(
     rows = Results(out, column, prefix)
     counts = Counts()
     counts.add(rows)
-    reasons = counts.by(bucket_and_reason)
+    reasons = counts.by_key(bucket_and_reason)
     heights = [1.5]
     if reasons:
         heights.append(0.5 + LINE * min(len(reasons), MOST))

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
-from operator import attrgetter
 from typing import Any
 
 from ..model.section import Section, what_to_do
@@ -195,7 +194,7 @@ def verify_again(facts: ReportFacts) -> Section:
             "Clear answers are kept, by default for 30 days. "
             f"Verify again, and only {rows} are asked about:"
         )
-    whys = facts.counts.by(attrgetter("bucket", "why"))
+    whys = facts.counts.by("bucket", "why")
     lines = []
     for reason, when in RETRY_WHEN.items():
         count = whys[str(Verdict.UNKNOWN), str(reason)]

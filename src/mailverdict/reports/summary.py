@@ -9,7 +9,6 @@ A cell with several addresses has a line of its own in both: nobody was asked ab
 from __future__ import annotations
 
 from collections.abc import Hashable
-from operator import attrgetter
 from typing import Any
 
 import pandas as pd
@@ -102,7 +101,7 @@ def summary(out: Frame, column: Hashable | None = None, *, prefix: str | None = 
     rows_of_address = count_by_code(addresses, line, len(table))
     table["addresses"] = (rows_of_address > 0).sum(axis=0)
     top_reasons: dict[str, str | None] = dict.fromkeys(counts.lines)
-    for (name, why), _ in counts.by(attrgetter("line", "why")).most_common():
+    for (name, why), _ in counts.by("line", "why").most_common():
         if why and top_reasons[name] is None:
             top_reasons[name] = why
     table["top_reason"] = pd.Series(top_reasons, dtype=object)
@@ -199,7 +198,7 @@ def render_counts(counts: Counts, validation_type: ValidationType) -> str:
         bar = BAR * round(LONGEST_BAR * count / largest)
         line = f"  {LABELS[name]:<{width}} {count:>11,}  {share:>6.1%}  {bar}"
         lines.append(line.rstrip())
-    reasons = counts.by(attrgetter("reason"))
+    reasons = counts.by("reason")
     if reasons:
         lines += ["", "rows that are not valid, by reason:"]
         for reason, count in reasons.most_common(TOP_REASONS):

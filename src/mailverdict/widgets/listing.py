@@ -560,7 +560,7 @@ class Listing:
         longest = 0.0
         if self.counts.buckets[Status.ERROR] > 0:
             longest = ERROR_MAX_AGE
-        for reason in self.counts.by(attrgetter("reason")):
+        for reason in self.counts.by("reason"):
             longest = max(longest, ASK_AGAIN.get(reason, 0.0))
         return longest
 
