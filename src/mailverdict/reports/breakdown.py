@@ -29,7 +29,7 @@ from ..theme import interval_bar, notebook
 from .by_operator import COLUMNS, OperatorCounts
 from .differences import FEW_BAD, elsewhere, shrink, wilson_intervals
 from .groups import (
-    NOBODY,
+    WIDTH,
     Groups,
     mark_people,
     people_in,
@@ -215,8 +215,10 @@ def check_by(by: Any) -> list[Hashable]:
 
 def bounced_mailboxes(bounces: Any) -> list[str]:
     """The mailboxes that do not exist, by reports."""
-    reports = to_bounce_table(bounces).to_pylist()
-    addresses = [report["address"] for report in reports if report["outcome"] == Outcome.HARD]
+    addresses = []
+    for report in to_bounce_table(bounces).to_pylist():
+        if report["outcome"] == Outcome.HARD:
+            addresses.append(report["address"])
     mailboxes = set(mailboxes_of(pa.array(addresses, pa.string())))
     return sorted(mailboxes - {None})
 
@@ -255,9 +257,10 @@ def cross(rows: Results, counts: ListCounts, columns: Sequence[Groups]) -> Group
     """The groups of two columns, crossed; only those that have rows."""
     marks = mark_people(rows, SeenAddresses(), counts.policy, counts.bounced)
     codes = []
-    for (name, column), groups in zip(counts.asked.items(), columns, strict=True):
-        values = values_of_cells(asked_cells(rows, rows.data, name))
-        codes.append(groups.find(read_column(values, column.kind)))
+    for name, groups in zip(counts.asked, columns, strict=True):
+        cells = asked_cells(rows, rows.data, name)
+        values = read_column(values_of_cells(cells), counts.asked[name].kind)
+        codes.append(groups.find(values))
     first, second = columns
     width = len(second.labels)
     pairs, distinct = pd.factorize(codes[0] * width + codes[1])
@@ -265,13 +268,12 @@ def cross(rows: Results, counts: ListCounts, columns: Sequence[Groups]) -> Group
     for pair in distinct.tolist():
         place, other = divmod(pair, width)
         labels.append((first.labels[place], second.labels[other]))
-    marks_of_pairs = NOBODY + 1
-    cells = np.bincount(pairs * marks_of_pairs + marks, minlength=len(labels) * marks_of_pairs)
+    cells_of_table = np.bincount(pairs * WIDTH + marks, minlength=len(labels) * WIDTH)
     notes = filter(None, (first.note, second.note))
     return replace(
         first,
         labels=labels,
-        counts=cells.reshape(-1, marks_of_pairs),
+        counts=cells_of_table.reshape(-1, WIDTH),
         note="; ".join(notes),
     )
 
@@ -279,30 +281,29 @@ def cross(rows: Results, counts: ListCounts, columns: Sequence[Groups]) -> Group
 def with_operators(table: GroupTable, operators: OperatorCounts) -> GroupTable:
     """With how many addresses of each operator got a clear answer, and why not more."""
     answers = operators.table().reindex(table.index)
-    numbers = [name for name in COLUMNS if name not in ("share", "note")]
-    answers = answers.astype(dict.fromkeys(numbers, "Int64"))
-    answers = answers.rename(columns={"share": CLEAR_SHARE})
+    for name in COLUMNS:
+        if name not in ("share", "note"):
+            answers[name] = answers[name].astype("Int64")
     note = answers["note"].astype(object)
     answers["note"] = note.where(note.notna(), None)
-    groups = pd.DataFrame(table)
-    joined = GroupTable(pd.concat([groups, answers], axis=1))
+    answers = answers.rename(columns={"share": CLEAR_SHARE})
+    joined = GroupTable(pd.concat([pd.DataFrame(table), answers], axis=1))
     joined.attrs = table.attrs
     return joined
 
 
 def group_order(groups: Groups, what: str) -> list[int]:
     """The order of the groups: the most bad people above the average, then size, then name."""
-    people = people_in(groups.counts)
     above = bad_above_average(groups, what)
-    names = np.array([str(label) for label in groups.labels], np.str_)
-    order: list[int] = np.lexsort((names, -people, -above)).tolist()
+    names = np.array(list(map(str, groups.labels)), np.str_)
+    order: list[int] = np.lexsort((names, -groups.people, -above)).tolist()
     return order
 
 
 def bad_above_average(groups: Groups, what: str) -> Any:
     """For each group the bad people beyond what the average of all would give."""
-    people = people_in(groups.counts)
-    bad = people_that(groups.counts, what)
+    people = groups.people
+    bad = groups.people_that(what)
     average = bad.sum() / max(people.sum(), 1)
     return bad - people * average
 
@@ -313,14 +314,14 @@ class GroupTable(CountTable):
     @classmethod
     def of(cls, counts: ListCounts, groups: Groups, what: str) -> GroupTable:
         """The table of some groups."""
-        people = people_in(groups.counts)
-        bad = people_that(groups.counts, what)
+        people = groups.people
+        bad = groups.people_that(what)
         trials = np.where(people > 0, people, np.nan)
         columns: dict[str, Any] = {}
         columns["rows"] = groups.counts.sum(axis=1)
         columns["people"] = people
         for name in dict.fromkeys((*SHARES, what)):
-            hits = people_that(groups.counts, name)
+            hits = groups.people_that(name)
             low, high = wilson_intervals(hits, people)
             columns[name] = hits
             columns[f"{name}_share"] = hits / trials
@@ -529,7 +530,9 @@ def render_groups(table: pd.DataFrame) -> str:
     for label, row in zip(shown.index, shown.to_dict("records"), strict=True):
         cells.append([group_label(label), *figures_of_group(row, what)])
         notes.append(row.get("note"))
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    widths = []
+    for column in zip(*cells, strict=True):
+        widths.append(max(map(len, column)))
     lines = [headline(table)]
     for (label, *figures), note in zip(cells, notes, strict=True):
         line = label.ljust(widths[0])
@@ -538,7 +541,9 @@ def render_groups(table: pd.DataFrame) -> str:
         lines.append(line.rstrip())
         if note:
             lines.append(f"  {printable_text(note, LONGEST_LINE)}")
-    return "\n".join([*lines, *more_groups(table), *notes_of(table)])
+    lines += more_groups(table)
+    lines += notes_of(table)
+    return "\n".join(lines)
 
 
 def more_groups(table: pd.DataFrame) -> list[str]:
@@ -584,7 +589,8 @@ def html_groups(table: pd.DataFrame) -> str:
     """The table of groups as HTML, with a picture of each share."""
     what = table.attrs["breakdown"]["what"]
     shown = table.head(SHOWN_GROUPS)
-    heads = [*map(str, table.index.names), "rows", "people", WHAT[what], "", *HEADS]
+    heads = list(map(str, table.index.names))
+    heads += ["rows", "people", WHAT[what], "", *HEADS]
     if CLEAR_SHARE in shown:
         heads += [CLEAR, WHY_NOT]
     largest = max([0.01, *shown[f"{what}_high"].dropna()])
@@ -609,7 +615,8 @@ def html_groups(table: pd.DataFrame) -> str:
             parts.append(f"<td>{escaped(row['note'] or '')}</td>")
         parts.append("</tr>")
     parts.append("</tbody></table></div>")
-    parts += html_lines([*more_groups(table), *notes_of(table)])
+    parts += html_lines(more_groups(table))
+    parts += html_lines(notes_of(table))
     return "".join(parts)
 
 

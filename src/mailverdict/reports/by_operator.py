@@ -79,26 +79,27 @@ class OperatorCounts:
 
     def add(self, rows: Results) -> None:
         """Count a piece; an address counts with the first of its rows."""
-        operators = operators_of(rows)
         addresses = keys_of(rows)
         first = pa.array(first_rows(addresses, addresses.is_valid(), self.seen))
-        coded = operators.take(first).dictionary_encode()
+        operators = operators_of(rows).take(first).dictionary_encode()
         answers = answers_of(rows).take(first)
-        counts = count_by_code(coded, answers, len(ANSWERS) + 1)
-        for name, row in zip(coded.dictionary.to_pylist(), counts, strict=True):
+        counts = count_by_code(operators, answers, len(ANSWERS) + 1)
+        for name, row in zip(operators.dictionary.to_pylist(), counts, strict=True):
             self.by_name[name] = self.by_name.get(name, 0) + row
 
     def table(self, top: int | None = None) -> pd.DataFrame:
         """`COLUMNS` of the operators by name, first those with the most addresses, ties by name."""
         names = sorted(self.by_name)
-        names.sort(key=lambda name: self.by_name[name].sum(), reverse=True)
+        names.sort(key=lambda name: -self.by_name[name].sum())
         names = names[:top]
         known = known_operators()
         lines = []
         for name in names:
-            lines.append(operator_line(self.by_name[name], known.get(name, ())))
+            rows_of_table = known.get(name, ())
+            lines.append(operator_line(self.by_name[name], rows_of_table))
         index = pd.Index(names, dtype=object, name="operator")
-        return pd.DataFrame(lines, index, list(COLUMNS), dtype=object).astype(KINDS)
+        table = pd.DataFrame(lines, index, list(COLUMNS), dtype=object)
+        return table.astype(KINDS)
 
 
 def operators_of(rows: Results) -> pa.StringArray:
@@ -117,13 +118,16 @@ def operators_of(rows: Results) -> pa.StringArray:
 def answers_of(rows: Results) -> pa.Int32Array:
     """The index in `ANSWERS` of each row; the one after the last where there is no verdict."""
     verdict = rows["verdict"]
+    has_verdict = verdict.is_valid()
     is_unknown = pc.equal(verdict, str(Verdict.UNKNOWN))
+    is_deferred = pc.is_in(rows.why, value_set=DEFERRED)
+    is_refused = pc.is_in(rows.why, value_set=REFUSED)
     holds = {
         "dead": pc.equal(verdict, str(Verdict.INVALID)),
-        "catch_all": pc.and_(verdict.is_valid(), rows["catch_all"]),
-        "live": pc.and_(verdict.is_valid(), pc.invert(is_unknown)),
-        "deferred": pc.and_(is_unknown, pc.is_in(rows.why, value_set=DEFERRED)),
-        "refused": pc.and_(is_unknown, pc.is_in(rows.why, value_set=REFUSED)),
+        "catch_all": pc.and_(has_verdict, rows["catch_all"]),
+        "live": pc.and_(has_verdict, pc.invert(is_unknown)),
+        "deferred": pc.and_(is_unknown, is_deferred),
+        "refused": pc.and_(is_unknown, is_refused),
         "no_answer": is_unknown,
     }
     codes = np.full(len(rows), len(ANSWERS), np.int32)
@@ -151,17 +155,19 @@ def why_little(
     answers: Mapping[str, int], addresses: int, known: tuple[Operator, ...]
 ) -> str | None:
     """The main cause: what was seen in these rows, then what others say, with the source."""
-    cause = max(CAUSES, key=lambda name: answers[name])
+    cause = max(CAUSES, key=answers.__getitem__)
     if not answers[cause]:
         return None  # not verified yet
     seen = f"{answers[cause]:,} of {addresses:,} {CAUSES[cause]}"
-    hints: list[tuple[str, str, str]] = []  # date, source, words
+    last_date = ""
+    hint = ""
     for row in known:
         for word in row.rcpt:
-            if word in HINTS[cause] and row.behaviour_seen:
-                source = row.behaviour_source.partition(";")[0]
-                hints.append((str(row.behaviour_seen), source, HINTS[cause][word]))
-    if not hints:
-        return seen
-    date, source, words = max(hints, key=lambda hint: hint[0])
-    return f"{seen}; known to {words} ({source}, {date})"
+            if word not in HINTS[cause] or not row.behaviour_seen:
+                continue
+            date = str(row.behaviour_seen)
+            if date > last_date:
+                source, _, _ = row.behaviour_source.partition(";")
+                last_date = date
+                hint = f"; known to {HINTS[cause][word]} ({source}, {date})"
+    return f"{seen}{hint}"

@@ -27,7 +27,7 @@ from ..theme import notebook
 from .counts import keys_of
 from .differences import wilson_intervals
 from .outcomes import match_outcomes, warn_of_others
-from .summary import by_address
+from .summary import by_address, join_verdicts
 from .tables import CountTable
 
 OURS = "mailverdict"
@@ -208,11 +208,9 @@ def compare(
     names = (name_of(rows_a), name_of(rows_b))
     if names[0] == names[1]:
         names = (f"{names[0]} (a)", f"{names[1]} (b)")
-    verdicts_a = by_address(rows_a).set_axis(["a", "why_a"], axis=1)
-    verdicts_b = by_address(rows_b).set_axis(["b", "why_b"], axis=1)
-    both = verdicts_a.join(verdicts_b, how="inner").sort_index()
-    both = both[["a", "b", "why_a", "why_b"]]
-    both = both.astype(object).where(both.notna(), None)
+    verdicts_a = by_address(rows_a)
+    verdicts_b = by_address(rows_b)
+    both = join_verdicts(verdicts_a, verdicts_b, ("a", "b", "why_a", "why_b"), how="inner")
     claim_a = both["a"].map(CLAIMS)
     claim_b = both["b"].map(CLAIMS)
     contradicts = claim_a.notna() & claim_b.notna() & (claim_a != claim_b)
@@ -249,8 +247,9 @@ def count_agreement(both: pd.DataFrame, names: tuple[str, str]) -> pd.DataFrame:
     shown = {*map(str, Verdict), *both["a"], *both["b"]}
     order = [name for name in BUCKETS if name in shown]
     counts = pd.crosstab(both["a"], both["b"])
-    counts = counts.reindex(index=order, columns=order, fill_value=0).astype("int64")
-    return CountTable(counts.rename_axis(index=names[0], columns=None))
+    counts = counts.reindex(index=order, columns=order, fill_value=0)
+    counts = counts.rename_axis(index=names[0], columns=None)
+    return CountTable(counts.astype("int64"))
 
 
 def arrived(rows: Results, bounces: Any, mailed: Any) -> pd.Series[bool]:
@@ -276,21 +275,21 @@ def count_right(
     known = both[both.index.isin(truth.index)]
     has_arrived = truth.reindex(known.index)
     contradicts = contradicts[known.index]
-    lines: dict[tuple[str, str], tuple[int, int]] = {}  # claims that are known, and the right ones
+    labels = []
+    lines = []
     for name, side in zip(names, ("a", "b"), strict=True):
         verdicts = known[side]
         is_right = verdicts.map(CLAIMS) == has_arrived
         claims = {claim: verdicts == claim for claim in CLAIMS}
         claims[CONTRADICTED] = contradicts
         for claim, is_claimed in claims.items():
-            right_ones = is_claimed & is_right
-            lines[name, claim] = (int(is_claimed.sum()), int(right_ones.sum()))
-    table = pd.DataFrame.from_dict(lines, "index", columns=["known", "right"])
-    table = table.astype("int64")
-    table.index = pd.MultiIndex.from_tuples(lines, names=["by", "claim"])
-    rate = table["right"] / table["known"].where(table["known"] > 0)
+            labels.append((name, claim))
+            lines.append({"known": is_claimed.sum(), "right": (is_claimed & is_right).sum()})
+    index = pd.MultiIndex.from_tuples(labels, names=["by", "claim"])
+    table = pd.DataFrame(lines, index).astype("int64")
+    trials = table["known"].where(table["known"] > 0)
     low, high = wilson_intervals(table["right"], table["known"])
-    table["rate"] = rate.astype("float64")
+    table["rate"] = (table["right"] / trials).astype("float64")
     table["low"] = low
     table["high"] = high
     return CountTable(table)

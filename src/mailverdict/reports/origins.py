@@ -32,7 +32,7 @@ from ..table.table import Table
 from .by_operator import OperatorCounts, operators_of
 from .counts import domains_of, keys_of
 from .differences import adjust, association, chance_of, shrink, surprise
-from .groups import NOBODY, SAMPLE, WIDTH, ColumnCounts, Groups, mark_people, people_in, people_that
+from .groups import NOBODY, SAMPLE, WIDTH, ColumnCounts, Groups, mark_people
 
 # What is bad, and how it is said of people.
 WHAT = {
@@ -51,8 +51,12 @@ FEW_PEOPLE = 10  # a smaller group is not named in a sentence, if there are two 
 SAME = 0.9  # of what a column says, the share that another one says, too
 OWN_VALUES = 0.9  # of the rows have a value of their own: an id, or free text
 LONGEST_NAME = 80  # characters of a column, or of a group, in a sentence
-DIFFERS, LITTLE, NOTHING = "differs", "little", "nothing"
-SAME_AS, LEFT_OUT = "the same as ", "left out: "
+# What a column says.
+DIFFERS = "differs"
+LITTLE = "little"
+NOTHING = "nothing"
+SAME_AS = "the same as "
+LEFT_OUT = "left out: "
 
 
 # --- counts ---------------------------------------------------------------------------------------
@@ -217,15 +221,15 @@ class ColumnFinding:
 def rank(counts: ListCounts, what: str) -> list[ColumnFinding]:
     """The findings: the strongest first, then what says nothing, then what was left out."""
     tested: list[ColumnFinding] = []
-    left_out = [ColumnFinding(name, f"{LEFT_OUT}{why}") for name, why in counts.left_out.items()]
+    reasons = dict(counts.left_out)
     for name, column in counts.columns.items():
         groups = column.cut()
         why = column.left_out or reason_to_leave_out(column, groups)
         if why:
-            left_out.append(ColumnFinding(name, f"{LEFT_OUT}{why}"))
+            reasons[name] = why
             continue
-        people = people_in(groups.counts)
-        bad = people_that(groups.counts, what)
+        people = groups.people
+        bad = groups.people_that(what)
         finding = ColumnFinding(
             name,
             NOTHING,
@@ -241,6 +245,7 @@ def rank(counts: ListCounts, what: str) -> list[ColumnFinding]:
         judged.append(judge(replace(finding, adjusted=chance), what))
     order = (DIFFERS, LITTLE, NOTHING)
     judged.sort(key=lambda finding: (order.index(finding.says), -finding.strength))
+    left_out = [ColumnFinding(name, f"{LEFT_OUT}{why}") for name, why in reasons.items()]
     return [*merge_same(judged), *left_out]
 
 
@@ -264,14 +269,15 @@ def judge(finding: ColumnFinding, what: str) -> ColumnFinding:
     groups = finding.groups
     if groups is None or not finding.adjusted <= LEVEL:
         return finding
-    people = people_in(groups.counts)
-    bad = people_that(groups.counts, what)
+    people = groups.people
+    bad = groups.people_that(what)
     is_named = people >= FEW_PEOPLE
     if np.count_nonzero(is_named) < 2:
         is_named = people > 0
-    extremes = surprise(people, bad)
-    worst = int(np.where(is_named, extremes, -np.inf).argmax())
-    best = int(np.where(is_named, extremes, np.inf).argmin())
+    named = np.flatnonzero(is_named)
+    extremes = surprise(people, bad)[named]
+    worst = int(named[extremes.argmax()])
+    best = int(named[extremes.argmin()])
     believed = np.nan_to_num(shrink(people, bad))
     if max(believed[worst], -believed[best]) < LEAST_DIFFERENCE:
         return replace(finding, says=LITTLE)
@@ -286,16 +292,14 @@ def judge(finding: ColumnFinding, what: str) -> ColumnFinding:
 
 def sentence(name: Hashable, groups: Groups, group: int, what: str) -> str:
     """A group of a column in words."""
-    people = people_in(groups.counts)
-    bad = people_that(groups.counts, what)
-    people_here = int(people[group])
-    bad_here = int(bad[group])
-    here = percent(bad_here, people_here)
-    elsewhere = percent(int(bad.sum()) - bad_here, int(people.sum()) - people_here)
+    people = groups.people.tolist()
+    bad = groups.people_that(what).tolist()
+    here = percent(bad[group], people[group])
+    elsewhere = percent(sum(bad) - bad[group], sum(people) - people[group])
     label = groups.labels[group]
     if len(label) > LONGEST_NAME:
         label = f"{label[:LONGEST_NAME]}…"
-    share = f"{here} {WHAT[what]} of {people_here:,}, elsewhere {elsewhere}"
+    share = f"{here} {WHAT[what]} of {people[group]:,}, elsewhere {elsewhere}"
     return f"{shown_name(name)} “{label}”: {share}"
 
 

@@ -265,10 +265,11 @@ def match_outcomes(rows: Results, bounces: Any, *, mailed: Any = None) -> Outcom
     keys = mailboxes_of(rows.addresses)
     has_key = np.array([key is not None for key in keys], np.bool_)
     is_mailed = mailed_rows(rows, mailed) & has_key
-    addresses = pa.array([report["address"] for report in reports], pa.string())
+    addresses = [report["address"] for report in reports]
+    keys_of_reports = mailboxes_of(pa.array(addresses, pa.string()))
     mailboxes: dict[Outcome, set[Any]] = {outcome: set() for outcome in Outcome}
     shown: dict[Any, dict[str, Any]] = {}
-    for key, report in zip(mailboxes_of(addresses), reports, strict=True):
+    for key, report in zip(keys_of_reports, reports, strict=True):
         mailboxes[Outcome(report["outcome"])].add(key)
         earlier = shown.get(key)
         if earlier is None or rank(earlier) <= rank(report):
@@ -277,7 +278,8 @@ def match_outcomes(rows: Results, bounces: Any, *, mailed: Any = None) -> Outcom
     for outcome in Outcome:
         has_outcome = [key in mailboxes[outcome] for key in keys]
         has[outcome] = np.array(has_outcome, np.bool_)
-    present = set(keys[is_mailed])
+    mailed_keys = set(keys[is_mailed])
+    reported_keys = set(shown)
     reasons = rows.why.fill_null(NO_REASON).to_pylist()
     return OutcomeRows(
         keys=keys,
@@ -286,8 +288,8 @@ def match_outcomes(rows: Results, bounces: Any, *, mailed: Any = None) -> Outcom
         reason=np.asarray(reasons, dtype=object),
         has=has,
         shown=shown,
-        matched=len(present & set(shown)),
-        unmatched=len(set(shown) - present),
+        matched=len(reported_keys & mailed_keys),
+        unmatched=len(reported_keys - mailed_keys),
     )
 
 
@@ -346,12 +348,12 @@ def count_outcomes(matched: OutcomeRows, actions: npt.NDArray[Any]) -> pd.DataFr
     for outcome in COUNTED:
         columns[str(outcome)] = matched.has[outcome]
     rows = pd.DataFrame(columns)[matched.is_mailed]
-    groups = {
-        "verdict": with_others(map(str, Verdict), rows["verdict"]),
-        "reason": list(map(str, rows["reason"].value_counts().index)),
-        "action": with_others(ACTIONS[:-1], rows["action"]),
-    }
-    tables = [count_by(rows, by, values) for by, values in groups.items()]
+    reasons = rows["reason"].value_counts().index
+    tables = [
+        count_by(rows, "verdict", with_others(map(str, Verdict), rows["verdict"])),
+        count_by(rows, "reason", list(map(str, reasons))),
+        count_by(rows, "action", with_others(ACTIONS[:-1], rows["action"])),
+    ]
     table = CountTable(pd.concat(tables))
     table.attrs["outcomes"] = {"matched": matched.matched, "unmatched": matched.unmatched}
     return table
@@ -367,8 +369,8 @@ def with_others(words: Iterable[str], values: pd.Series[Any]) -> list[str]:
 def count_by(rows: pd.DataFrame, by: str, values: list[str]) -> pd.DataFrame:
     """One row for each value: rows, distinct addresses, and of these those with each outcome."""
     groups = rows.groupby(by, observed=True)
-    columns = {"rows": groups.size(), "mailed": groups["key"].nunique()}
-    counts = pd.DataFrame(columns)
+    counts = groups.size().to_frame("rows")
+    counts["mailed"] = groups["key"].nunique()
     for outcome in map(str, COUNTED):
         with_outcome = rows[rows[outcome]].groupby(by, observed=True)
         counts[outcome] = with_outcome["key"].nunique()

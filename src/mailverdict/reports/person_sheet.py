@@ -46,18 +46,18 @@ class PersonSheet:
         """The columns for a person, of all rows of a piece."""
         if self.identity is None:
             self.identity = find_identity(rows)
-        states = rows.buckets.cast(pa.string())
-        buckets = pc.coalesce(rows["verdict"], states).to_pylist()
-        whys = rows.why.to_pylist()
+        buckets = rows.buckets.cast(pa.string())
+        buckets = pc.coalesce(rows["verdict"], buckets).to_pylist()
         actions = rows["action"].to_pylist()
         action_whys = rows["action_why"].to_pylist()
+        verdicts = [LABELS[bucket] for bucket in buckets]
+        reasons = map(describe_verdict, buckets, rows.why.to_pylist())
+        to_do = map(describe_action, buckets, actions, action_whys)
         columns: dict[str, Any] = {}
         for label in self.identity:
-            columns[str(label)] = to_plain(to_array(rows.data.cells(label)))
+            cells = to_array(rows.data.cells(label))
+            columns[str(label)] = to_plain(cells)
         columns["Address"] = strip_texts(rows.addresses)
-        verdicts = [LABELS[bucket] for bucket in buckets]
-        reasons = map(describe_verdict, buckets, whys)
-        to_do = map(describe_action, buckets, actions, action_whys)
         columns["Verdict"] = pa.array(verdicts, pa.string())
         columns["Why"] = pa.array(reasons, pa.string())
         columns["What to do"] = pa.array(to_do, pa.string())

@@ -30,7 +30,7 @@ from ..theme import MARK_OF, MARKS
 from .breakdown import RankTable, group_order, other_sentences
 from .differences import elsewhere, wilson_intervals
 from .facts import RETRY_WHEN, CleaningFacts, OutcomeFacts, ReportFacts, TrendFacts
-from .groups import Groups, people_in, people_that
+from .groups import Groups
 from .origins import shown_name
 from .summary import MEANING_OF_VALID
 from .wording import (
@@ -47,6 +47,9 @@ MAIN_COLUMNS = 3  # that say most about where invalid addresses come from
 MANY_COLUMNS = 12
 MANY_GROUPS = 100
 MAIN_GROUPS = 6  # on the page for a manager
+# Columns that several sections have.
+VERDICT = ("Verdict", "badge")
+ROWS = ("Rows", "number")
 SHARE = ("Share of rows", "share")
 BAR = ("", "bar")
 GROUP_COLUMNS = (
@@ -101,7 +104,7 @@ def verdicts(facts: ReportFacts) -> Section:
     rows = []
     for name, count in facts.counts.lines.items():
         rows.append((name, count, share(count, facts.counts.rows)))
-    return Section("Verdicts", (("Verdict", "badge"), ("Rows", "number"), SHARE), rows)
+    return Section("Verdicts", (VERDICT, ROWS, SHARE), rows)
 
 
 def reasons(facts: ReportFacts) -> Section:
@@ -109,24 +112,16 @@ def reasons(facts: ReportFacts) -> Section:
     most = max((count for *_, count in facts.reasons), default=0)
     rows = []
     for bucket, reason, meaning, count in facts.reasons:
-        rows.append(
-            (
-                reason_label(reason),
-                MARK_OF[bucket],
-                count,
-                share(count, facts.counts.rows),
-                (bucket, share(count, most)),
-                capitalize(meaning),
-            )
+        row = (
+            reason_label(reason),
+            MARK_OF[bucket],
+            count,
+            share(count, facts.counts.rows),
+            (bucket, share(count, most)),
+            capitalize(meaning),
         )
-    columns = (
-        ("Reason", "text"),
-        ("Verdict", "badge"),
-        ("Rows", "number"),
-        SHARE,
-        BAR,
-        ("What it means", "words"),
-    )
+        rows.append(row)
+    columns = (("Reason", "text"), VERDICT, ROWS, SHARE, BAR, ("What it means", "words"))
     return Section("Why not the others", columns, rows)
 
 
@@ -143,7 +138,7 @@ def main_reasons(facts: ReportFacts) -> Section:
 
 def flags(facts: ReportFacts) -> Section:
     title = "Rows by flag, whatever their verdict"
-    columns = (("Flag", "text"), ("Rows", "number"))
+    columns = (("Flag", "text"), ROWS)
     rows = []
     for flag, count in facts.counts.flags.items():
         if count:
@@ -171,12 +166,15 @@ def decided_by_hand(facts: ReportFacts) -> Section:
 
 def clean_first(facts: ReportFacts) -> Section:
     causes = facts.counts.causes
-    steps = (
-        ("Clean", causes["clean"], "One address with something around it, or in another form"),
-        ("Split", causes["explode"], "Several addresses in one cell: one row for each"),
-    )
-    columns = (("Step", "text"), ("Rows", "number"), ("What they hold", "words"))
-    return Section("Clean the list first", columns, [step for step in steps if step[1]])
+    rows = []
+    if causes["clean"]:
+        what = "One address with something around it, or in another form"
+        rows.append(("Clean", causes["clean"], what))
+    if causes["explode"]:
+        what = "Several addresses in one cell: one row for each"
+        rows.append(("Split", causes["explode"], what))
+    columns = (("Step", "text"), ROWS, ("What they hold", "words"))
+    return Section("Clean the list first", columns, rows)
 
 
 def verify_again(facts: ReportFacts) -> Section:
@@ -200,7 +198,7 @@ def verify_again(facts: ReportFacts) -> Section:
         count = whys[str(Verdict.UNKNOWN), str(reason)]
         if count:
             lines.append((reason_label(reason), count, when))
-    columns = (("Reason", "text"), ("Rows", "number"), ("When", "words"))
+    columns = (("Reason", "text"), ROWS, ("When", "words"))
     notes = []
     if unknown:
         notes.append(how)
@@ -208,7 +206,7 @@ def verify_again(facts: ReportFacts) -> Section:
 
 
 def typos(facts: ReportFacts) -> Section:
-    columns = (("Typed", "data"), ("Probably meant", "data"), ("Rows", "number"))
+    columns = (("Typed", "data"), ("Probably meant", "data"), ROWS)
     return Section("Correct likely typos", columns, facts.typos)
 
 
@@ -220,7 +218,7 @@ def before_and_after(facts: ReportFacts, cleaning: CleaningFacts) -> Section:
     for when, count in counts.items():
         part = share(count, facts.counts.rows)
         rows.append((when, count, part, ("send", part)))
-    columns = (("Can be mailed", "text"), ("Rows", "number"), SHARE, BAR)
+    columns = (("Can be mailed", "text"), ROWS, SHARE, BAR)
     cleaned = count_of(cleaning.rows, "cell was", "cells were")
     rescued = count_of(cleaning.rescued, "cell")
     said = f"{cleaned} cleaned before the check. Without that, {rescued} would have been invalid."
@@ -307,7 +305,7 @@ def asked_groups(facts: ReportFacts) -> list[Section]:
 
 def groups_section(name: Hashable, groups: Groups) -> Section:
     """The groups of a column, first those with the most invalid addresses above the average."""
-    people = people_in(groups.counts)
+    people = groups.people
     lines = group_lines(groups)
     rows = [lines[group] for group in group_order(groups, "invalid") if people[group]]
     notes = []
@@ -322,11 +320,11 @@ def groups_section(name: Hashable, groups: Groups) -> Section:
 
 def group_lines(groups: Groups) -> list[tuple[Any, ...]]:
     """The cells of each group, by `GROUP_COLUMNS`; the picture lacks the largest share."""
-    people = people_in(groups.counts)
-    bad = people_that(groups.counts, "invalid")
+    people = groups.people
+    bad = groups.people_that("invalid")
     low, high = wilson_intervals(bad, people)
     others = elsewhere(people, bad)
-    sendable = people_that(groups.counts, "sendable")
+    sendable = groups.people_that("sendable")
     lines = []
     for group, label in enumerate(groups.labels):
         size = int(people[group])
@@ -353,22 +351,18 @@ def with_largest(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 def then_and_now(facts: ReportFacts, then: TrendFacts) -> Section:
     """The list against an earlier audit."""
-    before = by_mark(then.counts.lines)
-    now = by_mark(facts.counts.lines)
+    now = facts.counts
+    marks_then = by_mark(then.counts.lines)
+    marks_now = by_mark(now.lines)
     rows = []
     for name in MARKS:
-        rows.append(
-            (
-                name,
-                before[name],
-                now[name],
-                now[name] - before[name],
-                share(before[name], then.counts.rows),
-                share(now[name], facts.counts.rows),
-            )
-        )
+        before = marks_then[name]
+        after = marks_now[name]
+        share_then = share(before, then.counts.rows)
+        share_now = share(after, now.rows)
+        rows.append((name, before, after, after - before, share_then, share_now))
     columns = (
-        ("Verdict", "badge"),
+        VERDICT,
         ("Then", "number"),
         ("Now", "number"),
         ("Change", "change"),
@@ -378,7 +372,7 @@ def then_and_now(facts: ReportFacts, then: TrendFacts) -> Section:
     added = count_of(then.added, "address is", "addresses are")
     changed = count_of(then.changed, "address has", "addresses have")
     said = f"{added} new, {then.removed:,} left the list, and {changed} another verdict."
-    other = another_check(then.counts.validation_types, facts.counts.validation_types)
+    other = another_check(then.counts.validation_types, now.validation_types)
     title = f"Since the earlier audit ({days_of_earlier(then.counts.checked)})"
     return Section(title, columns, rows, said=f"{said} {other}".strip())
 
@@ -447,26 +441,21 @@ def wrong_verdicts(facts: OutcomeFacts) -> Section:
 def domains(facts: ReportFacts) -> Section:
     """The largest domains, each with its verdicts."""
     rows = []
-    for domain, counts in facts.domains.iterrows():
-        buckets = {name: int(count) for name, count in counts.items() if name != "rows"}
-        whole = int(counts["rows"])
+    for domain, counts in facts.domains.to_dict("index").items():
+        whole = counts.pop("rows")
         part = share(whole, facts.counts.rows)
-        rows.append((domain, whole, part, share(buckets["valid"], whole), buckets))
-    columns = (
-        ("Domain", "data"),
-        ("Rows", "number"),
-        SHARE,
-        ("Valid", "share"),
-        ("Verdicts", "bars"),
-    )
+        rows.append((domain, whole, part, share(counts["valid"], whole), counts))
+    columns = (("Domain", "data"), ROWS, SHARE, ("Valid", "share"), ("Verdicts", "bars"))
     return Section("Largest domains", columns, rows)
 
 
 def method(facts: ReportFacts) -> Section:
     """How the rows were checked, and what the result does not say."""
     is_short = facts.audience == "manager"
-    kinds = [kind for kind in CHECKS if kind in facts.counts.validation_types]
-    notes = [f"{CHECKS[kind]}: {MEANING_OF_VALID[kind]}." for kind in kinds]
+    notes = []
+    for kind, label in CHECKS.items():
+        if kind in facts.counts.validation_types:
+            notes.append(f"{label}: {MEANING_OF_VALID[kind]}.")
     if facts.is_check_unknown:
         notes.append(
             "The table does not record which check was made. "
@@ -478,7 +467,8 @@ def method(facts: ReportFacts) -> Section:
     if facts.sources and not is_short:
         sources = []
         for word, count in facts.sources.items():
-            sources.append(f"{count:,} {SOURCE_MEANING.get(word, f'answered by {word}')}")
+            meaning = SOURCE_MEANING.get(word, f"answered by {word}")
+            sources.append(f"{count:,} {meaning}")
         notes.append(f"Rows by the source of their answer: {', '.join(sources)}.")
     notes.append(
         "“Unknown”: it was checked, without a clear answer; that does not mean “probably invalid”."
@@ -492,7 +482,9 @@ def method(facts: ReportFacts) -> Section:
     if facts.cleaning is not None:
         cleaned = count_of(facts.cleaning.rows, "cell was", "cells were")
         notes.append(f"{cleaned} cleaned first: what stood around the address was removed.")
-        accepted = sum(rows for name, _, rows in facts.cleaning.repairs if name == ACCEPTED)
+        for name, _, rows in facts.cleaning.repairs:
+            if name == ACCEPTED:
+                accepted += rows
     applied = " and were not applied"
     if accepted:
         were = count_of(accepted, "was", "were")

@@ -8,8 +8,8 @@ A cell with several addresses has a line of its own in both: nobody was asked ab
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Any
+from collections.abc import Hashable, Sequence
+from typing import Any, Literal
 
 import pandas as pd
 import pyarrow as pa
@@ -91,12 +91,13 @@ def summary(out: Frame, column: Hashable | None = None, *, prefix: str | None = 
     rows = Results(out, column, prefix)
     counts = Counts()
     counts.add(rows)
-    table = pd.DataFrame({"rows": pd.Series(counts.lines, dtype="int64")})
+    table = pd.Series(counts.lines, dtype="int64", name="rows").to_frame()
     table.index.name = "bucket"
     table["share"] = table["rows"] / max(counts.rows, 1)
     # In the order of `counts.lines`, whose last one are the cells with several addresses.
     several = pa.scalar(len(BUCKETS), pa.int32())
-    line = pc.if_else(pa.array(rows.is_several), several, rows.buckets.indices)
+    is_several = pa.array(rows.is_several)
+    line = pc.if_else(is_several, several, rows.buckets.indices)
     addresses = keys_of(rows).dictionary_encode()
     rows_of_address = count_by_code(addresses, line, len(table))
     table["addresses"] = (rows_of_address > 0).sum(axis=0)
@@ -156,10 +157,7 @@ def diff(
     """
     rows = Results(new, column, prefix)
     earlier = by_address(Results(old, rows.column, rows.prefix))
-    earlier = earlier.set_axis(["before", "details_before"], axis=1)
-    later = by_address(rows).set_axis(["after", "details_after"], axis=1)
-    both = earlier.join(later, how="outer").sort_index()[list(DIFF_COLUMNS)]
-    both = both.astype(object).where(both.notna(), None)
+    both = join_verdicts(earlier, by_address(rows), DIFF_COLUMNS, how="outer")
     change = pd.Series("changed", index=both.index, dtype=object)
     change[both["before"].isna()] = "added"
     change[both["after"].isna()] = "removed"
@@ -168,8 +166,24 @@ def diff(
     same_why = has_no_why | both["details_before"].eq(both["details_after"])
     same = same_why & (both["before"] == both["after"])
     both.insert(0, "change", change.astype(CHANGE_DTYPE))
-    differences: Frame = rows.data.convert(both[~same].rename_axis(index="address"))
+    differing = both[~same].rename_axis(index="address")
+    differences: Frame = rows.data.convert(differing)
     return differences
+
+
+def join_verdicts(
+    one: pd.DataFrame, other: pd.DataFrame, names: Sequence[str], how: Literal["inner", "outer"]
+) -> pd.DataFrame:
+    """Two tables of `by_address` side by side, sorted; None where one has nothing.
+
+    `names` are the verdicts of both, and then why.
+    """
+    verdict, other_verdict, why, other_why = names
+    one = one.set_axis([verdict, why], axis=1)
+    other = other.set_axis([other_verdict, other_why], axis=1)
+    both = one.join(other, how=how).sort_index()
+    both = both[list(names)].astype(object)
+    return both.where(both.notna(), None)
 
 
 def by_address(rows: Results) -> pd.DataFrame:

@@ -32,7 +32,7 @@ from ..model.words import ACTIONS, Verdict, capitalize, count_of, percent
 from ..reports.breakdown import RankTable, group_order, headline, other_sentences
 from ..reports.by_operator import OperatorCounts
 from ..reports.differences import elsewhere, wilson_intervals
-from ..reports.groups import Groups, people_in, people_that
+from ..reports.groups import Groups
 from ..reports.origins import ListCounts, rank, shown_name
 from ..reports.outcomes import OutcomeRows, count_outcomes, match_outcomes
 from ..runs.options import Options
@@ -434,8 +434,8 @@ class Origins:
 
 def groups_part(groups: Groups, place: int, pressed: set[str]) -> list[dict[str, Any]]:
     """The groups of the column at a place, each with its figures; pressed ones filter the rows."""
-    people = people_in(groups.counts)
-    bad = people_that(groups.counts, "invalid")
+    people = groups.people
+    bad = groups.people_that("invalid")
     low, high = wilson_intervals(bad, people)
     others = elsewhere(people, bad)
     order = [group for group in group_order(groups, "invalid") if people[group]][:MAX_GROUPS]
