@@ -52,9 +52,12 @@ class Check:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.settings = settings  # of `mailverdict.verify`
-        self.work, self.get_folder, self.clock = work, get_folder, clock
+        self.work = work
+        self.get_folder = get_folder
+        self.clock = clock
         self.rates: dict[str, float] = {}  # addresses a second, by depth
-        self.is_running = self.is_unseen = False
+        self.is_running = False
+        self.is_unseen = False
         self.forget()
 
     def forget(self) -> None:
@@ -64,7 +67,8 @@ class Check:
         self.info: ResultInfo | None = None
         self.state = ""
         self.progress: Progress | None = None
-        self.rate, self.moved_at = Rate(), 0.0
+        self.rate = Rate()
+        self.moved_at = 0.0
         self.is_silent = False  # the service does not answer
 
     # --- the next run -----------------------------------------------------------------------------
@@ -75,9 +79,8 @@ class Check:
         Otherwise the journal answers for them.
         """
         self.is_refreshing = is_on
-        self.asked_since: float | None = (
-            None  # when the run that did so began, if it is not over; seconds since 1970
-        )
+        # When the run that did so began, if it is not over; seconds since 1970.
+        self.asked_since: float | None = None
 
     def options(self, depth: str) -> Options:
         """The checked arguments of a run.
@@ -103,10 +106,12 @@ class Check:
 
     def journal_path(self) -> Path | None:
         """The journal whose runs are listed."""
-        given = self.settings.get("journal", "auto")
-        if given is None:
+        journal = self.settings.get("journal", "auto")
+        if journal is None:
             return None
-        return default_journal() if given == "auto" else user_path(given)
+        if journal == "auto":
+            return default_journal()
+        return user_path(journal)
 
     def label(self) -> str:
         """Who checks, in words."""
@@ -128,7 +133,8 @@ class Check:
             self.asked_since = time.time()
         options = replace(self.options(info.depth), columns="all", clean=True, progress=False)
         if limit is not None:
-            options = replace(options, settings=replace(options.settings, limit=limit))
+            settings = replace(options.settings, limit=limit)
+            options = replace(options, settings=settings)
         self.run = prepare_run(prepared.frame, prepared.column, options, read=prepared.read)
         self.run._start()
         self.is_running = True
@@ -301,7 +307,8 @@ def describe_plan(planned: Planned, rate: float | None) -> dict[str, Any]:
 
 def figure(number: int, noun: str, what: str) -> dict[str, str]:
     """A number, its unit in the right form, and what it counts."""
-    return {"number": f"{number:,}", "unit": count_of(number, noun).partition(" ")[2], "what": what}
+    _, _, unit = count_of(number, noun).partition(" ")
+    return {"number": f"{number:,}", "unit": unit, "what": what}
 
 
 def cost_of(plan: Plan) -> str:
@@ -442,23 +449,23 @@ def describe_end(
     """How a run ended and what to do next, and the kind of the message."""
     go_on = "Press Resume to go on." if can_resume else "Press Start again to check the whole list."
     left = count_of(progress.total - progress.settled, "address")
-    said = ""
+    text = ""
     kind = "done"
     if progress.state == "cancelled":
-        said = f"Paused. {KEPT} {go_on}"
+        text = f"Paused. {KEPT} {go_on}"
         kind = "warned"
     elif progress.state == "failed":
-        said = f"{sentence(progress.message)} {KEPT} {go_on}"
+        text = f"{sentence(progress.message)} {KEPT} {go_on}"
         kind = "failed"
     elif progress.state == "stopped":
         kind = "warned"
         if progress.quota is not None and not progress.quota.remaining:
-            said = f"Today's quota is used up. {left} left to check. Press Resume {QUOTA_RESET}."
+            text = f"Today's quota is used up. {left} left to check. Press Resume {QUOTA_RESET}."
         elif has_limit:
-            said = f"Stopped as planned. {left} left to check. {go_on}"
+            text = f"Stopped as planned. {left} left to check. {go_on}"
         else:
-            said = f"The service did not take or answer {left}. {KEPT} {go_on}"
+            text = f"The service did not take or answer {left}. {KEPT} {go_on}"
     elif progress.problem:
-        said = sentence(progress.problem)
+        text = sentence(progress.problem)
         kind = "warned"
-    return " ".join([said, *map(sentence, notices)]).strip(), kind
+    return " ".join([text, *map(sentence, notices)]).strip(), kind

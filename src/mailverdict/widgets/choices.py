@@ -4,7 +4,12 @@
 to a person: to the mailbox of the row's address, or to the text of a cell without one. So it holds
 for each row that repeats the address, and survives another check, splitting and merging. ``send``
 and ``remove`` are kept by that key. ``suggestion`` accepts a pair of texts, as the step "Tidy"
-does: the next check verifies the address that was meant.
+does: the next check verifies the address that was meant::
+
+    decided    cy@mailinator.com   send
+               nobody              remove
+    accepted   ("bo@gmial.com", "bo@gmail.com")
+    waved      ada@example.org     1
 """
 
 from __future__ import annotations

@@ -4,8 +4,17 @@ All rows stay in Python.
 
 Rows with the same facts are of one kind (`frames.alike.Alike`): what a policy does with them, and
 most of what they are found by, is worked out for each kind. So a row is three numbers: its kind,
-its domain and its person, which is the mailbox of its address. A frame is made only of the rows
-that are shown or saved.
+its domain and its person, which is the mailbox of its address::
+
+    cell                    kind  domain  person
+    ada@example.org            0       0       0    kinds.alike[0]: valid, send
+    Ada <ada@example.org>      1       0       0    kinds.alike[1]: valid, repaired, drop: a repeat
+    bo@gmial.com               2       1       1    kinds.alike[2]: valid, review: a likely typo
+    (empty)                    3      -1      -1    kinds.alike[3]: missing, unchecked
+
+`AuditedRows` has the rows as they were verified, `RowKinds` their kinds, and `Listing` what a
+policy and a person do with them and how they are looked at. A frame is made only of the rows that
+are shown or saved.
 """
 
 from __future__ import annotations
@@ -13,6 +22,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from operator import attrgetter
@@ -177,6 +187,41 @@ FACETS = ("verdict", "action", "reason", "domain", "repaired")
 FILTERS = (*FACETS, "group")  # the groups of a column of the user's, which are shown elsewhere
 
 
+@dataclass(frozen=True, eq=False)
+class RowKinds:
+    """Rows by kind: what the rows of each kind have in common, and the kind of each row."""
+
+    alike: list[Alike]
+    codes: Codes
+
+    def of(self, row: int) -> Alike:
+        alike: Alike = self.alike[self.codes[row]]
+        return alike
+
+    def that(self, is_such: Callable[[Alike], Any]) -> Flags:
+        """Which rows are of such a kind."""
+        return np.array(list(map(is_such, self.alike)), np.bool_)[self.codes]
+
+    def sizes(self, rows: Flags | slice = slice(None)) -> list[int]:
+        """How many rows of each kind there are, in all or among some."""
+        counts: list[int] = np.bincount(self.codes[rows], minlength=len(self.alike)).tolist()
+        return counts
+
+    def with_decisions(self, decision: Codes) -> RowKinds:
+        """Rows by what they had in common and by what is decided about them."""
+        width = len(WORDS)
+        combined = self.codes.astype(np.int64) * width + decision
+        size = len(self.alike) * width
+        present = np.flatnonzero(np.bincount(combined, minlength=size))
+        place = np.zeros(size, np.int32)
+        place[present] = np.arange(len(present))
+        alike = []
+        for code in present.tolist():
+            kind, word = divmod(code, width)
+            alike.append(self.alike[kind]._replace(decision=WORDS[word]))
+        return RowKinds(alike, place[combined])
+
+
 class AuditedRows:
     """The rows of a run: the user's frame, and what its result columns are made from."""
 
@@ -253,6 +298,16 @@ class AuditedRows:
         """Whether anybody was mailed, also by a column of an earlier file, which is replaced."""
         return bool(self.wave.any()) or self.has_column("wave")
 
+    @property
+    def clean(self) -> pa.ChunkedArray:
+        """The address of each row, repaired."""
+        return self.table["clean"]
+
+    def cells(self, at: int) -> pd.Series[Any]:
+        """A column of the user's frame, by its position."""
+        cells: pd.Series[Any] = self.frame.iloc[:, at]
+        return cells
+
     def label(self, name: str) -> Any:
         """The name of a result column."""
         return label_of(self.column, None, name)
@@ -311,10 +366,11 @@ class Listing:
         keys = keys_of(results)
         self.whole = Counts(self.policy)  # what neither policy nor decisions change
         self.whole.add_addresses(results, keys)
-        # Before decisions.
-        self.first_kind, self.first_kinds = group_alike(facts_of(results, self.policy))
+        codes, alike = group_alike(facts_of(results, self.policy))
+        self.checked = RowKinds(alike, codes)  # before decisions
         self.domain, self.domains = codes_of(domains_of(keys))
-        self.has_address: Flags = to_bools(results["clean"].is_valid()) | self.first_that(is_valid)
+        has_clean = to_bools(results["clean"].is_valid())
+        self.has_address: Flags = has_clean | self.checked.that(is_valid)
         self.find_people(keys)
         self.find_pairs(results)
         self.chosen: dict[str, set[str]] = {name: set() for name in FILTERS}
@@ -334,11 +390,6 @@ class Listing:
         coded = people_of(keys).dictionary_encode()
         self.people: pa.StringArray = coded.dictionary
         self.person: Codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-
-    def first_that(self, is_such: Callable[[Alike], bool]) -> Flags:
-        """Rows of some kinds, before decisions."""
-        flags = [is_such(kind) for kind in self.first_kinds]
-        return np.array(flags, np.bool_)[self.first_kind]
 
     def find_pairs(self, results: Results) -> None:
         """The text of each row with a suggestion, and what was meant; -1 for none.
@@ -376,7 +427,7 @@ class Listing:
     def set_decided(self, choices: Choices) -> None:
         """Use what a person decided: send or remove by key, and accepted suggestions."""
         rows = self.rows
-        rows.is_corrected = self.first_that(has_correction)
+        rows.is_corrected = self.checked.that(has_correction)
         decision = rows.is_corrected * np.int8(WORDS.index("suggestion"))
         is_accepted = [pair in choices.accepted for pair in self.pairs]
         decision[by_code(self.pair, is_accepted, False)] = WORDS.index(WAITING)
@@ -387,20 +438,8 @@ class Listing:
             of_rows = of_people[self.person]
             decision = np.where(of_rows, of_rows, decision)
         rows.decision = decision
-        # The kinds of rows again, now by what is decided, too.
-        width = len(WORDS)
-        combined = self.first_kind.astype(np.int64) * width + decision
-        size = len(self.first_kinds) * width
-        present = np.flatnonzero(np.bincount(combined, minlength=size))
-        renumbered = np.zeros(size, np.int32)
-        renumbered[present] = np.arange(len(present))
-        self.kind: Codes = renumbered[combined]
-        self.undecided_kinds: list[Alike] = []
-        for code in present.tolist():
-            first, word = divmod(code, width)
-            kind = self.first_kinds[first]._replace(decision=WORDS[word])
-            self.undecided_kinds.append(kind)
-        self.judged: dict[Policy, tuple[list[Alike], Counts]] = {}
+        self.decided = self.checked.with_decisions(decision)
+        self.judged: dict[Policy, tuple[RowKinds, Counts]] = {}
         self.set_policy(self.policy)
 
     def set_policy(self, policy: Policy | str) -> None:
@@ -411,7 +450,7 @@ class Listing:
         self.causes: list[str] = []
         actions = []  # the code of the action of each kind
         codes = []  # of the reason of each kind
-        for kind in self.kinds:
+        for kind in self.kinds.alike:
             actions.append(ACTIONS.index(str(kind.action)))
             reason = next(iter(reasons_of(kind)), "")
             if not reason:
@@ -420,34 +459,32 @@ class Listing:
             if reason not in self.causes:
                 self.causes.append(reason)
             codes.append(self.causes.index(reason))
-        self.action = np.array(actions, np.int8)[self.kind]
-        self.cause = np.array(codes, np.int32)[self.kind]
+        self.action = np.array(actions, np.int8)[self.kinds.codes]
+        self.cause = np.array(codes, np.int32)[self.kinds.codes]
         if self.words:  # they may be in other reasons now
             words = self.words
             self.words = ""
             self.is_found = np.ones(len(self.rows), np.bool_)
             self.search(words)
 
-    def judge(self, policy: Policy) -> tuple[list[Alike], Counts]:
+    def judge(self, policy: Policy) -> tuple[RowKinds, Counts]:
         """What a policy decides about each kind of rows, and the figures of page and report.
 
         Kept for each policy.
         """
         if policy in self.judged:
             return self.judged[policy]
-        kinds = apply_policy(self.undecided_kinds, policy)
-        numbers = np.bincount(self.kind, minlength=len(kinds)).tolist()
+        kinds = RowKinds(apply_policy(self.decided.alike, policy), self.decided.codes)
         counts = copy(self.whole)
         counts.policy = policy
-        counts.alike = Counter(dict(zip(kinds, numbers, strict=True)))
-        sent = np.array([is_sent(kind) for kind in kinds], np.bool_)
-        counts.people = int(np.count_nonzero(self.is_among(sent[self.kind])))
-        decided = np.flatnonzero(self.rows.decision)[:TOP_DECIDED]
-        if len(decided):
+        counts.alike = Counter(dict(zip(kinds.alike, kinds.sizes(), strict=True)))
+        counts.people = int(np.count_nonzero(self.is_among(kinds.that(is_sent))))
+        by_hand = np.flatnonzero(self.rows.decision)[:TOP_DECIDED]
+        if len(by_hand):
             counts.decided = []
-            frame = self.rows.to_frame(decided, CORE)
+            frame = self.rows.to_frame(by_hand, CORE)
             counts.add_decided(Results(frame, self.column, None))
-        self.judged[policy] = kinds, counts
+        self.judged[policy] = (kinds, counts)
         return kinds, counts
 
     def decide(self, rows: Rows | None = None, columns: Sequence[Column] = CORE) -> pd.DataFrame:
@@ -458,7 +495,7 @@ class Listing:
         out = decide(self.rows.to_frame(rows, columns), self.column, policy=self.policy)
         if rows is None:
             rows = np.arange(len(self.rows))
-        repeated = np.flatnonzero(self.that(is_repeated)[rows])
+        repeated = np.flatnonzero(self.kinds.that(is_repeated)[rows])
         if len(repeated):
             people = self.person[rows[repeated]]
             reasons = describe_repeats(self.kept_rows[people] + 1)
@@ -468,20 +505,15 @@ class Listing:
             out.isetitem(place, words.array)
         return out
 
-    def that(self, is_such: Callable[[Alike], bool]) -> Flags:
-        """Rows of some kinds."""
-        flags = [is_such(kind) for kind in self.kinds]
-        return np.array(flags, np.bool_)[self.kind]
-
     def is_among(self, rows: Rows | Flags) -> Flags:
         """Of each person, whether one of some rows is about it.
 
         The last one is for empty cells, which are nobody's.
         """
-        found = np.zeros(len(self.people) + 1, np.bool_)
-        found[self.person[rows]] = True
-        found[-1] = False
-        return found
+        people = np.zeros(len(self.people) + 1, np.bool_)
+        people[self.person[rows]] = True
+        people[-1] = False
+        return people
 
     def of_same_people(self, rows: Rows) -> Rows:
         """All rows of the people of some rows."""
@@ -493,7 +525,7 @@ class Listing:
 
     def address_of(self, row: int) -> str:
         """The address of a row for people: repaired, or as it is written."""
-        clean = self.rows.table["clean"][row].as_py()
+        clean = self.rows.clean[row].as_py()
         written = self.rows.frame.iloc[row, self.address_at]
         return readable(clean or str(written))
 
@@ -505,7 +537,7 @@ class Listing:
     def accepted_addresses(self, rows: Rows) -> set[str]:
         """The suggested addresses that are in the cells of some rows, or are to be checked."""
         corrected = rows[self.rows.is_corrected[rows]]
-        addresses = set(self.rows.table["clean"].take(pa.array(corrected)).to_pylist())
+        addresses = set(self.rows.clean.take(pa.array(corrected)).to_pylist())
         for _, meant in self.pairs_of(rows):
             addresses.add(meant)
         return addresses
@@ -517,7 +549,7 @@ class Listing:
         """
         waves = waved.of(self.people).fill_null(0).to_numpy()
         waves = np.append(waves, 0)  # the last one: nobody
-        invalid = self.first_that(is_invalid)
+        invalid = self.checked.that(is_invalid)
         has_other_spelling = self.is_among(~invalid)[self.person]
         self.rows.wave = np.where(invalid & has_other_spelling, 0, waves[self.person])
         self.rows.wave_times = waved.times
@@ -546,14 +578,14 @@ class Listing:
 
     def count_unclear_addresses(self) -> int:
         """The different addresses of rows without a clear answer, which are asked again."""
-        rows = np.flatnonzero(self.first_that(is_unclear))
-        addresses = one_array(self.rows.table["clean"].take(pa.array(rows)))
+        rows = np.flatnonzero(self.checked.that(is_unclear))
+        addresses = one_array(self.rows.clean.take(pa.array(rows)))
         count = pc.count_distinct(address_keys(addresses), mode="only_valid")
         return int(count.as_py())
 
     def count_valid(self, rows: Flags) -> int:
         """How many of some rows are valid."""
-        return int(np.count_nonzero(self.first_that(is_valid) & rows))
+        return int(np.count_nonzero(self.checked.that(is_valid) & rows))
 
     def seconds_to_wait(self) -> float:
         """The seconds after which asking again makes sense; 0 if no answer is temporary."""
@@ -577,7 +609,7 @@ class Listing:
         values_of, order = FACET_VALUES[facet]
         if order:
             return value in order
-        return any(value in values_of(kind) for kind in self.kinds)
+        return any(value in values_of(kind) for kind in self.kinds.alike)
 
     def toggle(self, facet: str, value: str) -> None:
         """Choose a value of a facet, or no longer.
@@ -628,9 +660,9 @@ class Listing:
     @cached_property
     def searched(self) -> list[pa.Array | pa.ChunkedArray]:
         """The columns that are shown, as texts."""
-        columns = [self.rows.table["clean"], self.rows.table["suggestion"]]
+        columns = [self.rows.clean, self.rows.table["suggestion"]]
         for at in (self.address_at, *self.shown_columns):
-            columns.append(whole_texts(self.rows.frame.iloc[:, at]))
+            columns.append(whole_texts(self.rows.cells(at)))
         return columns
 
     def mask(self, *, without: str = "") -> Flags:
@@ -649,7 +681,7 @@ class Listing:
             is_chosen = [name in values for name in self.domains]
             return by_code(self.domain, is_chosen, False)
         values_of = FACET_VALUES[facet].values_of
-        return self.that(lambda kind: not values.isdisjoint(values_of(kind)))
+        return self.kinds.that(lambda kind: not values.isdisjoint(values_of(kind)))
 
     def in_groups(self, values: set[str]) -> Flags:
         """Rows in one of some groups, each of a column."""
@@ -667,7 +699,7 @@ class Listing:
     def groups_of(self, at: int) -> tuple[list[str], Codes]:
         """The groups of a column, and the one of each row."""
         if at not in self.group_codes:
-            cells = self.rows.frame.iloc[:, at]
+            cells = self.rows.cells(at)
             none = np.zeros(len(self.rows), np.int64)
             column = ColumnCounts(is_asked=True)
             column.add(cells, none, none[:0])
@@ -705,10 +737,9 @@ class Listing:
         if facet == "domain":
             return self.count_domains(mask)
         values_of, order = FACET_VALUES[facet]
-        numbers = np.bincount(self.kind[mask], minlength=len(self.kinds)).tolist()
         whole = Counter[str]()
         matching = Counter[str]()
-        for kind, number in zip(self.kinds, numbers, strict=True):
+        for kind, number in zip(self.kinds.alike, self.kinds.sizes(mask), strict=True):
             for value in values_of(kind):
                 whole[value] += self.counts.alike[kind]
                 matching[value] += number
@@ -740,8 +771,8 @@ class Listing:
         if key == "action":
             return np.argsort(self.action, kind="stable")
         if key == "verdict":
-            places = [BUCKETS.index(kind.bucket) for kind in self.kinds]
-            by_row = np.array(places, np.int8)[self.kind]
+            places = [BUCKETS.index(kind.bucket) for kind in self.kinds.alike]
+            by_row = np.array(places, np.int8)[self.kinds.codes]
             return np.argsort(by_row, kind="stable")
         if key == "reason":
             labels = [reason_label(name) for name in self.causes]
@@ -751,7 +782,7 @@ class Listing:
         if key in ("clean", "suggestion"):
             order: Rows = pc.sort_indices(self.rows.table[key]).to_numpy()
             return order
-        cells = self.rows.frame.iloc[:, int(key.removeprefix("column "))]
+        cells = self.rows.cells(int(key.removeprefix("column ")))
         values = to_array(cells)
         if pa.types.is_nested(values.type):
             values = as_text(cells)
@@ -805,7 +836,7 @@ class Listing:
         names = self.rows.frame.columns
         labels = {f"column {self.address_at}": printable_label(names[self.address_at])}
         labels |= {"verdict": "Verdict", "reason": "Why", "action": "What to do"}
-        if any(kind.change for kind in self.kinds):
+        if any(kind.change for kind in self.kinds.alike):
             labels["clean"] = "Repaired"
         if self.pairs:
             labels["suggestion"] = "Did you mean"
@@ -823,20 +854,20 @@ class Listing:
         for name in ("clean", "suggestion", "action_why", "error_message"):
             texts = cell_texts(out[self.rows.label(name)], 2 * LONGEST_CELL)
             results[name] = texts.to_pylist()
-        own = {}
+        texts_of = {}
         for at in (self.address_at, *self.shown_columns):
-            texts = cell_texts(self.rows.frame.iloc[:, at].take(rows), LONGEST_CELL)
-            own[f"column {at}"] = texts.to_pylist()
+            texts = cell_texts(self.rows.cells(at).take(rows), LONGEST_CELL)
+            texts_of[f"column {at}"] = texts.to_pylist()
         repeats = self.repeats(rows)
         lines = []
         for place, row in enumerate(rows.tolist()):
-            kind = self.kinds[self.kind[row]]
+            kind = self.kinds.of(row)
             suggestion = results["suggestion"][place] or ""
             clean = ""
             if kind.change:
                 clean = results["clean"][place] or ""
             cells = {"clean": clean, "suggestion": suggestion}
-            for key, texts in own.items():
+            for key, texts in texts_of.items():
                 cells[key] = texts[place] or ""
             why = repeats.get(row)
             if why is None:
@@ -861,19 +892,18 @@ class Listing:
         cause = self.cause[row]
         if cause >= 0:
             return short_text(reason_label(self.causes[cause]), 80)
-        is_valid = self.kinds[self.kind[row]].bucket == Verdict.VALID
-        return REASONLESS if is_valid else ""
+        if is_valid(self.kinds.of(row)):
+            return REASONLESS
+        return ""
 
     def repeats(self, rows: Rows) -> dict[int, str]:
         """By position, which row some rows repeat, if that is why they are removed."""
         named = {}
         for row in rows.tolist():
-            if not is_repeated(self.kinds[self.kind[row]]):
-                continue
-            first = int(self.kept_rows[self.person[row]])
-            address = self.rows.table["clean"][first].as_py() or ""
-            shown = short_text(address, LONGEST_CELL)
-            named[row] = f"the same mailbox as row {first + 1:,}: {shown}"
+            if is_repeated(self.kinds.of(row)):
+                first = int(self.kept_rows[self.person[row]])
+                address = short_text(self.rows.clean[first].as_py() or "", LONGEST_CELL)
+                named[row] = f"the same mailbox as row {first + 1:,}: {address}"
         return named
 
     @cached_property
@@ -882,7 +912,7 @@ class Listing:
         kept = np.zeros(len(self.people) + 1, np.int64)
         rows = np.arange(len(self.rows))[::-1]
         kept[self.person[rows]] = rows  # the last assignment stays
-        repeats = self.first_that(attrgetter("is_repeated"))
+        repeats = self.checked.that(attrgetter("is_repeated"))
         others = rows[~repeats[rows]]
         kept[self.person[others]] = others
         return kept
@@ -900,7 +930,7 @@ def column_of_group(value: str) -> int:
     return int(at) if is_number else -1
 
 
-def join_causes(why: str | None, said: str | None) -> str:
+def join_causes(why: str | None, message: str | None) -> str:
     """Why a row has its action and what the check reported, without saying the same twice.
 
     >>> join_causes("risky: shared mailbox such as info@", "shared mailbox such as info@")
@@ -909,11 +939,13 @@ def join_causes(why: str | None, said: str | None) -> str:
     >>> join_causes(why, "the domain does not exist")
     'invalid: the domain does not exist'
     """
-    if why and said and why.endswith(f": {REASON_MEANING[Reason.NO_MX_RECORD]}"):
-        return f"{why.partition(': ')[0]}: {said}"
-    if why and said and why.endswith(said):
+    if not why or not message:
+        return why or message or ""
+    if why.endswith(f": {REASON_MEANING[Reason.NO_MX_RECORD]}"):
+        return f"{why.partition(': ')[0]}: {message}"
+    if why.endswith(message):
         return why
-    return "; ".join(filter(None, (why, said)))
+    return f"{why}; {message}"
 
 
 def is_narrower(words: Sequence[str], before: Sequence[str]) -> bool:

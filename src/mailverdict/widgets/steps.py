@@ -2,7 +2,12 @@
 
 `TidyColumn` holds what was found in each cell, `Choices` what a person wants done about it, and
 `prepare` applies the one to the other. Each step runs again when what it is made from has changed;
-`AuditState` sees to that.
+`AuditState` sees to that::
+
+    cell                        change          suggestion      text that is verified
+    Ada <ada@example.org>       unwrapped                       ada@example.org
+    bo@gmial.com                                bo@gmail.com    bo@gmial.com
+    bo@gmial.com, accepted      suggestion                      bo@gmail.com
 """
 
 from __future__ import annotations

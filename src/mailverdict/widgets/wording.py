@@ -248,7 +248,7 @@ def describe_policies(listing: Listing, policies: Mapping[str, Policy]) -> list[
         kinds, counts = listing.judge(policy)
         text = policy_figures(counts)
         if policy != listing.policy:
-            text += f" {moves_text(count_moves(listing, kinds, counts))}"
+            text += f" {moves_text(count_moves(listing, kinds.alike, counts))}"
         described.append({"id": name, "label": label, "text": text})
     return described
 
@@ -258,7 +258,7 @@ def count_moves(
 ) -> Counter[tuple[str, str, str]]:
     """How many rows get another action than now, by both actions and the reason."""
     moves = Counter[tuple[str, str, str]]()
-    for before, after in zip(listing.kinds, kinds, strict=True):
+    for before, after in zip(listing.kinds.alike, kinds, strict=True):
         if before.action == after.action:
             continue
         reason = decisive_word(before) or decisive_word(after) or ""
