@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from mailverdict.errors import InputError
+from mailverdict.files.table_file import LONGEST_LINE, MAX_COLUMNS
+from mailverdict.files.whole_files import MOST_OCTETS, members_at_start
 from mailverdict.files.writers import check_target
 from tests.doubles.tables import file_rows, write_file
 
@@ -158,6 +160,28 @@ class TestObjects:
     def test_what_is_not_a_table_is_an_error_with_a_way_out(self, tmp_path, text, says):
         with pytest.raises(InputError, match=says):
             file_rows(write_file(tmp_path / "a.json", text))
+
+    def test_an_object_with_too_many_members_is_refused_before_it_is_read_whole(self, tmp_path):
+        members = ", ".join(f'"c{n}": [{n}]' for n in range(MAX_COLUMNS + 1))
+        path = write_file(tmp_path / "a.json", f"{{{members}")
+        with path.open("ab") as file:
+            file.truncate(MOST_OCTETS + 1)
+        with pytest.raises(InputError, match=r"16,385 columns or more; 16,384 are read at most"):
+            file_rows(path)
+
+    def test_members_are_counted_in_the_first_octets_of_an_object(self, tmp_path):
+        members = ", ".join(f'"c{n}": {n}' for n in range(MAX_COLUMNS))
+        path = write_file(
+            tmp_path / "a.json", f'{{"results": [{{"email": "ada@x.org"}}], {members}'
+        )
+        assert members_at_start(path) == MAX_COLUMNS + 1
+        path = write_file(tmp_path / "a.json", f'{{"note": "{"x" * LONGEST_LINE}", {members}')
+        assert members_at_start(path) == 0
+
+    def test_an_object_with_as_many_members_as_columns_is_read(self, tmp_path):
+        document = {f"c{n}": n for n in range(MAX_COLUMNS - 1)} | {"people": PEOPLE}
+        path = write_file(tmp_path / "a.json", json.dumps(document))
+        assert len(file_rows(path)[0]) == len(PEOPLE)
 
     def test_members_below_many_others_are_a_cell(self, tmp_path):
         deep = {"email": "ada@firm.example"}

@@ -16,6 +16,7 @@ import json
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,14 @@ from ..errors import InputError
 from ..model.words import count_of, first_of
 from .json_lines import DECODER, JsonLinesFile, Row, conversion_hint
 from .plain import dump
-from .table_file import LONGEST_LINE, TableFile, open_temporary, temporary_copy
+from .table_file import (
+    LONGEST_LINE,
+    MAX_COLUMNS,
+    TableFile,
+    check_columns,
+    open_temporary,
+    temporary_copy,
+)
 
 MOST_OCTETS = 256 << 20  # of a file that is read whole; its objects take several times that
 MOST_LEVELS = 10  # of nested members that are columns; what is below them is a cell with JSON
@@ -32,6 +40,7 @@ MOST_NAMED, LONGEST_SHOWN = 5, 60  # members in a message, and characters of one
 LINES_ENDINGS = (".jsonl", ".ndjson")
 ADVICE = "give a list of objects, or an object in each line, as jq -c writes them"
 SPLIT = "split it, or write JSON with an object in each line, as jq -c does"
+START = re.compile(r"[^\s,:]")  # of a name or a value in an object
 HAS_ADDRESS = re.compile(r"\w@[\w\-]+\.\w")
 
 
@@ -68,12 +77,13 @@ def open_array(path: Path, name: str) -> TableFile:
 def open_object(path: Path, name: str) -> TableFile:
     """Open JSON lines, or one object, on a line of its own or on several."""
     first, is_only = first_line_of(path)
-    is_line = is_object(first)
+    is_line = len(first) <= LONGEST_LINE and is_object(first)
     has_lines_name = any(ending in LINES_ENDINGS for ending in Path(name.lower()).suffixes)
     if is_line and (has_lines_name or not is_only):
         return JsonLinesFile(path, name)
     if not first.lstrip(b"\xef\xbb\xbf \t").startswith(b"{"):
         return JsonLinesFile(path, name)
+    check_columns(name, members_at_start(path), ADVICE)
     try:
         document = json.loads(read_whole(path, name))
     except (ValueError, RecursionError) as exc:
@@ -81,6 +91,25 @@ def open_object(path: Path, name: str) -> TableFile:
             return JsonLinesFile(path, name)  # whose error names the line
         raise InputError(f"{name}: not valid JSON: {str(exc)[:200]}") from None
     return open_document(document, path, name, is_line=is_line)
+
+
+def members_at_start(path: Path) -> int:
+    """How many members an object has in the first octets of its file, counted up to the limit.
+
+    An object of millions of members would take ten times the memory of its octets, to be refused.
+    """
+    with path.open("rb") as file:
+        text = file.read(LONGEST_LINE).decode("utf-8-sig", "replace")
+    texts = 0  # of JSON: the name and the value of each member
+    place = text.index("{") + 1
+    with suppress(ValueError, RecursionError):  # at the end, at a value that is cut, or no JSON
+        while texts < 2 * (MAX_COLUMNS + 1):
+            start = START.search(text, place)
+            if start is None:
+                break
+            _, place = DECODER.raw_decode(text, start.start())
+            texts += 1
+    return texts // 2
 
 
 def first_line_of(path: Path) -> tuple[bytes, bool]:
