@@ -326,8 +326,8 @@ class Store:
     def debit(self, execute: Execute, debits: Sequence[Debit], now: float) -> list[Account]:
         """Debit the quota of each client at once, or one by one if it does not cover all.
 
-        All clients are updated in one order first, so that concurrent transactions cannot block
-        each other for good.
+        The first statement locks the rows of all clients in one order, also of those whose quota
+        does not cover all, so that concurrent transactions cannot block each other for good.
         """
         if not debits:
             return []
@@ -340,19 +340,19 @@ class Store:
         left = {}
         for client, used in totals.items():
             left[client] = limit - used + costs[client]
-        accounts: dict[int, Account] = {}
-        for number, debit in sorted(enumerate(debits), key=lambda item: item[1].client):
+        accounts = []
+        for debit in debits:
             client = debit.client
             if client in left:
                 left[client] -= debit.cost
-                accounts[number] = Account(now, left[client])
+                accounts.append(Account(now, left[client]))
                 continue
             total = self.try_debit(execute, {client: debit.cost}, day).get(client)
             granted = total is not None
             if total is None:
                 total = self.used(execute, client, day)
-            accounts[number] = Account(now, max(limit - total, 0), granted=granted)
-        return [accounts[number] for number in range(len(debits))]
+            accounts.append(Account(now, max(limit - total, 0), granted=granted))
+        return accounts
 
     def used(self, execute: Execute, client: str, day: str) -> int:
         statement = SELECT_USED.format(self.mark, self.mark)
