@@ -90,7 +90,9 @@ class PipelineFlow(FlowControl):
 
     def resume_reading(self) -> None:
         """Read on, unless a request waits, others have their turn, or the connection is closed."""
-        if not self.pipeline and not self.is_held and not self._transport.is_closing():
+        if not self.read_paused or self.pipeline or self.is_held:
+            return
+        if not self._transport.is_closing():
             super().resume_reading()
 
 

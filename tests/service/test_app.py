@@ -6,6 +6,9 @@ from pathlib import Path
 
 import httpx
 import pytest
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
+from starlette.requests import Request
+from starlette.responses import Response
 
 from mailverdict.service import create_app
 from mailverdict.service.jobs.store import Store
@@ -54,6 +57,24 @@ async def test_application_that_cannot_open_says_that_it_is_misconfigured(tmp_pa
     assert reply.status_code == 500
     assert set(reply.json()) == {"error"}
     assert reply.json()["error"]["code"] == "E1001"
+
+
+@asynchronous
+async def test_middleware_that_a_user_adds_is_around_every_reply(tmp_path: Path) -> None:
+    async def hide(request: Request, call_next: RequestResponseEndpoint) -> Response:
+        reply = await call_next(request)
+        reply.headers["x-robots-tag"] = "noindex"
+        return reply
+
+    app = create_app(settings_for(tmp_path), AnsweringBackend())
+    app.add_middleware(BaseHTTPMiddleware, dispatch=hide)
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app=app), base_url="http://x"
+    ) as client:
+        for path, status in (("/api/quota", 200), ("/nowhere", 404)):
+            reply = await client.get(path)
+            assert (reply.status_code, reply.headers["x-robots-tag"]) == (status, "noindex")
+    await app.state.service.close()
 
 
 @asynchronous

@@ -10,7 +10,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, repeat
@@ -186,13 +186,12 @@ class ServiceState:
 
     # --- the queue --------------------------------------------------------------------------------
 
-    async def debit(self, client: str, cost: int, jobs: tuple[NewJob, ...] = ()) -> Account:
+    def debit(self, client: str, cost: int, jobs: tuple[NewJob, ...] = ()) -> Awaitable[Account]:
         """Debit the client's quota of today and write `jobs`: all of it or nothing.
 
         `QueueFull` if they cannot wait.
         """
-        account: Account = await self.writes.run(Debit(client, cost, jobs))
-        return account
+        return self.writes.run(Debit(client, cost, jobs))
 
     async def submit(self, client: str, jobs: tuple[NewJob, ...]) -> Account:
         """Debit one unit for each job, write the jobs and start on them."""
