@@ -128,6 +128,9 @@ def open_call(
     backend = checked.backend
     key_kind = decide_key_kind(checked, options.get("journal"))
     tasks_ask = key_kind in ("address", "domain")
+    pickled = b""
+    if tasks_ask:
+        pickled = pickle.dumps(backend)
     lists = Lists()
     lists_version = None
     if isinstance(backend, LocalBackend):
@@ -138,7 +141,7 @@ def open_call(
         options=replace(checked, backend=None, screen=None, progress=False),
         validation_type=checked.validation_type,
         key_kind=key_kind,
-        backend=pickle.dumps(backend) if tasks_ask else b"",
+        backend=pickled,
         source=backend.source,
         lists=lists,
         lists_version=lists_version,

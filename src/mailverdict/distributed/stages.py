@@ -430,8 +430,8 @@ def add_owners(observed: pa.Table, evidence: pa.Table, routing: Routing) -> tupl
     exchanges = evidence["exchanges"].combine_chunks().dictionary_encode()
     owners = []
     for text in exchanges.dictionary.to_pylist():
-        names = organisations_of(text)
-        owners.append(names[0] if names else "")
+        names = organisations_of(text) or ("",)
+        owners.append(names[0])
     by_text = routing.shard_of(pa.array(owners, pa.string()))
     for name in ("outcome", "exchanges", "message"):
         values = evidence[name].combine_chunks().take(index)

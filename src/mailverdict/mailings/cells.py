@@ -216,7 +216,10 @@ def code_reasons(rows: Results) -> Coded:
         is_valid = to_bools(pc.equal(rows.buckets, str(Verdict.VALID)).fill_null(False))
         is_bare = is_valid & (code == words.index(NO_REASON))
         code[is_bare & ~is_asked(rows)] = words.index(NOT_ASKED)
-    names = [word if word in KNOWN_REASONS else OTHER for word in words]
+    names = [OTHER] * len(words)
+    for place, word in enumerate(words):
+        if word in KNOWN_REASONS:
+            names[place] = word
     return Coded(code, np.array(names, object))
 
 

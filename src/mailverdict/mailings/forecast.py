@@ -270,5 +270,5 @@ def expect(rates: Rates, cell: Codes, interval: tuple[float, float] = INTERVAL) 
     expected = bounces[-1:]
     size = len(cell)
     a, b = beta_of(expected / size, variance[-1:] / size**2)
-    bounds = [float(beta_quantile(chance, a, b)[0]) * size for chance in interval]
-    return Expected(float(expected[0]), *bounds)
+    low, high = [beta_quantile(chance, a, b) * size for chance in interval]
+    return Expected(float(expected[0]), float(low[0]), float(high[0]))
