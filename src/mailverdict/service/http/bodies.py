@@ -20,12 +20,12 @@ from .json_octets import decode_json
 from .replies import short_error, standard_error
 
 # In the contract's order.
-TYPES = list(
-    map(
-        str,
-        (ValidationType.SMTP, ValidationType.MX, ValidationType.MX_BLACKLIST, ValidationType.REGEX),
-    )
-)
+TYPES = [
+    str(ValidationType.SMTP),
+    str(ValidationType.MX),
+    str(ValidationType.MX_BLACKLIST),
+    str(ValidationType.REGEX),
+]
 NUMBER_DIGITS = 18  # in Content-Length; Python refuses to parse numbers of thousands of digits
 CHARSETS = {"", "utf-8", "utf8", "us-ascii"}
 
@@ -72,11 +72,13 @@ def check_content_type(value: bytes) -> None:
     """Only JSON, which is UTF-8 (RFC 8259 section 8.1)."""
     if value == b"application/json":  # what nearly all clients send
         return
-    kind, *parameters = (part.strip().lower() for part in value.decode("latin-1").split(";"))
-    charset = next(
-        (p.partition("=")[2].strip('" ') for p in parameters if p.startswith("charset=")), ""
-    )
-    if kind != "application/json" or charset not in CHARSETS:
+    kind, *parameters = value.decode("latin-1").lower().split(";")
+    charsets = []
+    for parameter in parameters:
+        name, equals, charset = parameter.strip().partition("=")
+        if name == "charset" and equals:
+            charsets.append(charset.strip('" '))
+    if kind.strip() != "application/json" or not CHARSETS.issuperset(charsets[:1]):
         headers = {"accept": "application/json"}
         raise short_error(
             "UNSUPPORTED_MEDIA_TYPE", "send the body as application/json", headers=headers
@@ -129,11 +131,10 @@ def parse_object(octets: bytes | bytearray) -> Mapping[str, Any]:
 
 def parse_check(body: Mapping[str, Any], default_type: str | None) -> CheckRequest:
     """Parse a single check; without `default_type` the validation type is required."""
-    given = body.get("email")
-    email = given.strip() if isinstance(given, str) else ""
-    if not is_well_formed(email):
+    email = body.get("email")
+    if not isinstance(email, str) or not is_well_formed(email.strip()):
         raise standard_error("EMAIL_REQUIRED", "email is missing, empty or malformed")
-    return CheckRequest(email, parse_type(body, default_type))
+    return CheckRequest(email.strip(), parse_type(body, default_type))
 
 
 def parse_bulk(body: Mapping[str, Any]) -> BulkRequest:
@@ -154,9 +155,8 @@ def parse_bulk(body: Mapping[str, Any]) -> BulkRequest:
     if not all(isinstance(email, str) for email in emails):
         raise short_error("E1002", "every entry of emails must be text")
     validation_type = parse_type(body, None)
-    return BulkRequest(
-        tuple(emails), tuple(is_well_formed(email.strip()) for email in emails), validation_type
-    )
+    well_formed = [is_well_formed(email.strip()) for email in emails]
+    return BulkRequest(tuple(emails), tuple(well_formed), validation_type)
 
 
 def parse_type(body: Mapping[str, Any], default: str | None) -> str:

@@ -11,7 +11,7 @@ from ..settings import ServiceSettings
 from .bodies import TYPES
 
 Json = dict[str, Any]
-JOB_STATUSES = [str(each) for each in JobStatus]
+JOB_STATUSES = list(map(str, JobStatus))
 
 
 def ref(name: str) -> Json:
@@ -19,31 +19,38 @@ def ref(name: str) -> Json:
 
 
 def text(description: str = "", **more: Any) -> Json:
-    return {"type": "string", **({"description": description} if description else {}), **more}
+    schema: Json = {"type": "string"}
+    if description:
+        schema["description"] = description
+    return schema | more
 
 
 def whole(description: str = "") -> Json:
-    return {
-        "type": "integer",
-        "minimum": 0,
-        **({"description": description} if description else {}),
-    }
+    schema: Json = {"type": "integer", "minimum": 0}
+    if description:
+        schema["description"] = description
+    return schema
 
 
 def flag(description: str, *, null: bool = False) -> Json:
-    return {"type": ["boolean", "null"] if null else "boolean", "description": description}
+    kind: str | list[str] = "boolean"
+    if null:
+        kind = ["boolean", "null"]
+    return {"type": kind, "description": description}
 
 
 def record(
     required: dict[str, Json], optional: dict[str, Json] | None = None, *, closed: bool = False
 ) -> Json:
     """The schema of an object; `closed`: the contract allows no other keys."""
-    shape: Json = {
+    schema: Json = {
         "type": "object",
-        "properties": {**required, **(optional or {})},
+        "properties": required | (optional or {}),
         "required": list(required),
     }
-    return {**shape, "additionalProperties": False} if closed else shape
+    if closed:
+        schema["additionalProperties"] = False
+    return schema
 
 
 VALIDATION_TYPE = text("How deep the verification goes.", enum=TYPES)
@@ -244,12 +251,10 @@ def body(schema: Json) -> Json:
 
 
 def check_operation(revision: Revision) -> Json:
-    optional_type = revision is Revision.EARLIER
-    kind = {
-        "validation_type": {**VALIDATION_TYPE, **({"default": "smtp"} if optional_type else {})}
-    }
     email = {"email": text("The address to verify.", minLength=1)}
-    request = record(email, kind) if optional_type else record({**email, **kind})
+    request = record({**email, "validation_type": VALIDATION_TYPE})
+    if revision is Revision.EARLIER:
+        request = record(email, {"validation_type": {**VALIDATION_TYPE, "default": "smtp"}})
     refused = (
         "`EMAIL_REQUIRED`, `INVALID_VALIDATION_TYPE`; or `E1002`, `E1003` in the short envelope."
     )

@@ -117,9 +117,9 @@ class JsonReply(Response):
         self.body = encode_json(body)
         self.raw_headers = [*HEADERS, (b"content-length", b"%d" % len(self.body))]
         if headers:
-            self.raw_headers += [
-                (name.lower().encode("latin-1"), v.encode("latin-1")) for name, v in headers.items()
-            ]
+            for name, value in headers.items():
+                field = (name.lower().encode("latin-1"), value.encode("latin-1"))
+                self.raw_headers.append(field)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send head and body, as one message if the server accepts that."""
@@ -209,16 +209,19 @@ class RevisionFormat:
 
 
 def current_record(stored: StoredJob) -> dict[str, Any]:
-    payload: Mapping[str, Any] | None = (
-        json.loads(stored.verification) if stored.verification else None
-    )
+    payload: Mapping[str, Any] | None = None
+    if stored.verification:
+        payload = json.loads(stored.verification)
     return dump_job(stored.email, stored.status, payload)
 
 
 def earlier_record(stored: StoredJob) -> dict[str, Any]:
     """The earlier revision's status is the verdict, which also chooses the message."""
-    verification = parse_payload(json.loads(stored.verification)) if stored.verification else None
-    status = EARLIER_STATUS[Verdict(verification.result)] if verification else stored.status
+    verification = None
+    status = stored.status
+    if stored.verification:
+        verification = parse_payload(json.loads(stored.verification))
+        status = EARLIER_STATUS[Verdict(verification.result)]
     return dump_earlier_job(
         stored.email,
         stored.status,

@@ -82,9 +82,11 @@ class Endpoints:
 
     def by_path(self) -> dict[tuple[str, str], Endpoint]:
         """The endpoints whose path is always the same."""
-        return {
-            (method, path): endpoint for method, path, endpoint in self.table() if "{" not in path
-        }
+        endpoints = {}
+        for method, path, endpoint in self.table():
+            if "{" not in path:
+                endpoints[method, path] = endpoint
+        return endpoints
 
     def routes(self) -> list[Route]:
         """Every path with its method, for the router."""
@@ -125,7 +127,10 @@ class Endpoints:
         return None
 
     async def verify_one(self, trace: RequestTrace, check: CheckRequest) -> Verification:
-        """The engine's verification; the quota is debited on disk before the engine starts."""
+        """The engine's verification, or the error reply for its failure.
+
+        The quota is debited on disk before the engine starts.
+        """
         try:
             outcome = await self.state.check(trace.client, check.email, check.validation_type)
         except asyncio.CancelledError:
@@ -134,10 +139,6 @@ class Endpoints:
             outcome = CheckOutcome(check.email, failure=EngineFailure.ERROR)
         if isinstance(outcome, Account):
             raise self.quota_exceeded(outcome, 1)
-        return self.verification_of(outcome, check)
-
-    def verification_of(self, outcome: CheckOutcome, check: CheckRequest) -> Verification:
-        """The verification, or the error reply for the failure."""
         if outcome.verification is not None:
             return outcome.verification
         if outcome.failure is EngineFailure.SATURATED:
@@ -299,18 +300,21 @@ class Endpoints:
             raise short_error(
                 "E1005", "the service's store does not answer", headers=retry_after(5)
             ) from None
-        store = "ok" if can_write else "read-only"
-        if can_write and self.state.refuses_writes():
+        store = "ok"
+        if not can_write:
+            store = "read-only"
+        elif self.state.refuses_writes():
             store = "refuses writes"
-        healthy = store == "ok" and self.state.is_working()
-        report: dict[str, Any] = {
-            "status": "ok" if healthy else "failing",
-            "store": store,
-            "queue": self.state.depth.queue(),
-        }
+        status = "ok"
+        code = 200
+        if store != "ok" or not self.state.is_working():
+            status = "failing"
+            code = 503
+        queue = self.state.depth.queue()
+        report: dict[str, Any] = {"status": status, "store": store, "queue": queue}
         if self.state.store.is_shared:
-            report["workers"] = [each._asdict() for each in self.state.depth.workers]
-        return JsonReply(report, 200 if healthy else 503)
+            report["workers"] = [worker._asdict() for worker in self.state.depth.workers]
+        return JsonReply(report, code)
 
     async def metrics(self, _: Request) -> Response:
         """``GET /metrics``."""

@@ -109,12 +109,18 @@ def migrate(connection: Connection) -> None:
         "ALTER TABLE job ADD COLUMN owner text",
         "ALTER TABLE job ADD COLUMN priority integer NOT NULL DEFAULT 0",
         "ALTER TABLE job ADD COLUMN second_pass boolean NOT NULL DEFAULT false",
-        *([asked_again] if "second_pass" in tables else []),
-        "UPDATE job SET status = 'queued' WHERE status = 'processing' AND due IS NULL",
-        *(f"DROP INDEX {name}" for name in indexes & {"job_by_status", "job_by_due", "job_queued"}),
-        *(f"DROP TABLE {name}" for name in FORMER_TABLES if name in tables),
-        "DELETE FROM about WHERE name = 'procrastinate'",
     ]
+    if "second_pass" in tables:
+        statements.append(asked_again)
+    statements.append(
+        "UPDATE job SET status = 'queued' WHERE status = 'processing' AND due IS NULL"
+    )
+    for name in indexes & {"job_by_status", "job_by_due", "job_queued"}:
+        statements.append(f"DROP INDEX {name}")
+    for name in FORMER_TABLES:
+        if name in tables:
+            statements.append(f"DROP TABLE {name}")
+    statements.append("DELETE FROM about WHERE name = 'procrastinate'")
     if connection.dialect.name == "postgresql":
         # Without defaults, so that an API of a version before, which does not count its jobs,
         # cannot add any.

@@ -49,16 +49,20 @@ def create_worker_app(
     async def healthz(_: Request) -> Response:
         """``GET /healthz``: 200 while the worker runs and reaches the database."""
         worker = running["worker"]
-        healthy = worker.is_working()
+        status = "ok"
+        code = 200
+        if not worker.is_working():
+            status = "failing"
+            code = 503
         report = {
-            "status": "ok" if healthy else "failing",
+            "status": status,
             "worker": worker.row.name,
             "version": worker.row.version,
             "types": worker.row.types.split(","),
             "egress": worker.row.egress,
             "tasks": len(worker.batches),
         }
-        return JsonReply(report, 200 if healthy else 503)
+        return JsonReply(report, code)
 
     async def metrics_page(_: Request) -> Response:
         """``GET /metrics``: the numbers of the queue, and the jobs that ended here."""

@@ -217,7 +217,8 @@ class Changes:
         if status == JobStatus.QUEUED:
             self.counts[client, "waiting"] += count
         elif status == JobStatus.PROCESSING:
-            self.counts[client, "verifying" if due is None else "postponed"] += count
+            state = "verifying" if due is None else "postponed"
+            self.counts[client, state] += count
 
     def rows(self, prefix: str = "") -> list[dict[str, Any]]:
         """The changes of each client, in the order in which clients are locked."""
@@ -495,5 +496,8 @@ def lock_file(url: URL) -> Callable[[], None]:
         connection.execute("BEGIN EXCLUSIVE")
     except sqlite3.Error as exc:
         connection.close()
-        raise SettingsError(LOCKED if "locked" in str(exc) else f"store: {file!r}: {exc}") from exc
+        message = f"store: {file!r}: {exc}"
+        if "locked" in str(exc):
+            message = LOCKED
+        raise SettingsError(message) from exc
     return connection.close

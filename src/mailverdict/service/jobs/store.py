@@ -440,7 +440,9 @@ class Store:
 
     def is_running(self) -> Any:
         """The condition for workers that have not died."""
-        return worker.c.lease > DATABASE_NOW if self.is_shared else worker.c.id.is_not(None)
+        if self.is_shared:
+            return worker.c.lease > DATABASE_NOW
+        return worker.c.id.is_not(None)
 
     def has_worker(self, validation_type: str) -> bool:
         """Whether a worker is running that verifies a type."""
