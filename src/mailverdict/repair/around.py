@@ -26,7 +26,7 @@ from .words import (
     is_role_word,
 )
 
-FORMULA_OR_LINK = re.compile(r"^=|://|mailto:", re.IGNORECASE)
+LINK = re.compile(r"://|mailto:", re.IGNORECASE)
 WRAPPING = re.compile(r"[<>()\[\]{}\"“”„«»‹›【】「」《》'`]")
 OPEN_BRACKET = re.compile(r"<([^<>]*)\Z")
 NUMBER = re.compile(r"\d+(?:[.\-]\d+)*[.\-]*")  # or a date
@@ -168,7 +168,8 @@ def name_change(around: str) -> str:
     """Name the repair that removed this text around an address."""
     if has_remark(around):
         return "remark"
-    if FORMULA_OR_LINK.search(around):
+    is_formula = around.startswith("=")
+    if is_formula or (":" in around and LINK.search(around)):
         return "link"
     if WRAPPING.search(around):
         return "unwrapped"

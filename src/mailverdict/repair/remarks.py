@@ -95,6 +95,7 @@ AFTER: dict[str, frozenset[str]] = defaultdict(frozenset)
 for _firsts, _others in FOLLOWED:
     for _first in _firsts.split():
         AFTER[_first] |= word_set(_others)
+SIGNS_OF_REMARK = ANYWHERE | ALONE | AFTER.keys()
 REACH = 3  # words
 CLAUSE = re.compile(r"[<>()\[\]{}\"“”;|:\n]|\s[\-–—]\s")
 EMPTY_BRACKETS = re.compile(r"<\s*>|\(\s*\)|\[\s*\]|\"\s*\"")
@@ -116,13 +117,13 @@ def has_remark(around: str) -> bool:
     words = [word.lower() for word in REMARK_WORD.findall(around[:LONGEST].replace("’", "'"))]
     if not words:
         return False
+    if SIGNS_OF_REMARK.isdisjoint(words) and "’" not in around:
+        return False  # as nearly all
     if not ANYWHERE.isdisjoint(words):
         return True
     for at, word in enumerate(words):
         if word in AFTER and not AFTER[word].isdisjoint(words[at + 1 : at + 1 + REACH]):
             return True
-    if ALONE.isdisjoint(words) and "’" not in around:
-        return False
     return any(is_remark_alone(part) for part in CLAUSE.split(around[:LONGEST]))
 
 

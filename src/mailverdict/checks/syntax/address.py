@@ -23,11 +23,13 @@ LABEL = r"[a-z0-9](?:[a-z0-9\-]{0,61}[a-z0-9])?"
 PLAIN = re.compile(rf"({LOCAL})@((?:{LABEL}\.)+[a-z]{{2,63}})")
 # Every ASCII text that is accepted has this form; most texts that are refused do not (RFC 5322
 # section 3.2.3).
-ATOM = r"[a-z0-9_!#$%&'*+\-/=?^`{|}~]+"
-DOT_ATOM = re.compile(rf"{ATOM}(?:\.{ATOM})*", re.IGNORECASE | re.ASCII)
-POSSIBLE = re.compile(rf"{DOT_ATOM.pattern}@({LABEL}(?:\.{LABEL})+)", re.IGNORECASE | re.ASCII)
+# Both cases are written out: a pattern that ignores case takes half as long again.
+ATOM = r"[A-Za-z0-9_!#$%&'*+\-/=?^`{|}~]+"
+DOT_ATOM = re.compile(rf"{ATOM}(?:\.{ATOM})*")
+ANY_LABEL = LABEL.replace("a-z", "A-Za-z")
+POSSIBLE = re.compile(rf"{DOT_ATOM.pattern}@({ANY_LABEL}(?:\.{ANY_LABEL})+)")
 # Letters and digits of any script are never unsafe; only the normal form is left to check.
-ANY_ATOM = ATOM.replace("a-z0-9_", r"\w")
+ANY_ATOM = ATOM.replace("A-Za-z0-9_", r"\w")
 ANY_DOT_ATOM = re.compile(rf"{ANY_ATOM}(?:\.{ANY_ATOM})*")
 RESERVED = tuple(f".{name}" for name in SPECIAL_USE_DOMAIN_NAMES)
 SHORTEST_LOCAL, SHORTEST_DOMAIN = "a", "b.c"  # never the reason why an address is too long
