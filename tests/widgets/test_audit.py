@@ -653,7 +653,7 @@ def test_the_rows_of_a_run_are_kept_once():
     assert audit.check.run.result().equals(result_of(audit))
     assert not len(audit.check.run._execution.addresses)
     table = audit.result.listing.rows.table
-    columns = (table["clean"], audit.prepared.read["text"], audit.prepared.base.found["text"])
+    columns = (table["clean"], audit.prepared.read["text"], audit.prepared.base.repaired["text"])
     assert len({one_array(each).buffers()[2].address for each in columns}) == 1
     assert table["clean"].to_pylist() == [
         "ada@example.org",

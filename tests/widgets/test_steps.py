@@ -379,7 +379,7 @@ def test_cells_that_are_split_are_the_only_ones_that_are_repaired_again():
     rows = mv.explode(frame, "mail")
     assert prepared.rows.equals(rows)
     whole = TidyColumn(rows["mail"])
-    assert prepared.tidy.found.equals(whole.found)
+    assert prepared.tidy.repaired.equals(whole.repaired)
     assert prepared.tidy.stripped.equals(whole.stripped)
     assert prepared.tidy.examples == whole.examples
     assert prepared.tidy.suggestions == whole.suggestions

@@ -25,10 +25,9 @@ from ..model.words import Verdict, count_of, percent
 from ..table.overwrite import SOURCES
 from ..theme import notebook
 from .counts import keys_of
-from .differences import wilson_intervals
 from .outcomes import match_outcomes, warn_of_others
 from .summary import by_address, join_verdicts
-from .tables import CountTable
+from .tables import CountTable, rate_table
 
 OURS = "mailverdict"
 # Whether mail should arrive; other verdicts claim nothing.
@@ -287,9 +286,4 @@ def count_right(
             lines.append({"known": is_claimed.sum(), "right": (is_claimed & is_right).sum()})
     index = pd.MultiIndex.from_tuples(labels, names=["by", "claim"])
     table = pd.DataFrame(lines, index).astype("int64")
-    trials = table["known"].where(table["known"] > 0)
-    low, high = wilson_intervals(table["right"], table["known"])
-    table["rate"] = (table["right"] / trials).astype("float64")
-    table["low"] = low
-    table["high"] = high
-    return CountTable(table)
+    return CountTable(table.join(rate_table(table["right"], table["known"])))

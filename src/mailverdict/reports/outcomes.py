@@ -36,7 +36,7 @@ from ..table.notices import warn_user
 from ..table.overwrite import name_columns
 from ..table.table import Frame, table_of
 from .differences import wilson_intervals
-from .tables import CountTable
+from .tables import CountTable, rate_table
 
 COUNTED = (Outcome.HARD, Outcome.BLOCKED, Outcome.SOFT, Outcome.COMPLAINT, Outcome.DELIVERED)
 NO_REASON = "none"
@@ -375,11 +375,7 @@ def count_by(rows: pd.DataFrame, by: str, values: list[str]) -> pd.DataFrame:
         with_outcome = rows[rows[outcome]].groupby(by, observed=True)
         counts[outcome] = with_outcome["key"].nunique()
     counts = counts.reindex(values).fillna(0).astype("int64")
-    mailed = counts["mailed"]
-    rate = counts["hard"] / mailed.where(mailed > 0)
-    low, high = wilson_intervals(counts["hard"], mailed)
-    counts.insert(3, "rate", rate.astype("float64"))
-    counts.insert(4, "low", low)
-    counts.insert(5, "high", high)
+    rates = rate_table(counts["hard"], counts["mailed"])
+    counts = pd.concat([counts.iloc[:, :3], rates, counts.iloc[:, 3:]], axis=1)
     counts.index = pd.MultiIndex.from_product([[by], values], names=["by", "value"])
     return counts

@@ -15,6 +15,7 @@ import pandas as pd
 
 from ..model.words import count_of, reason_label
 from ..theme import MARK_OF, badge, notebook
+from .differences import wilson_intervals
 
 SHARES = ("share", "rate", "low", "high")  # columns that are a part of 1
 MOST_ROWS = 60
@@ -50,6 +51,14 @@ class CountTable(pd.DataFrame):
         if more > 0:
             parts.append(f'<p class="mv-soft">and {count_of(more, "more row")}</p>')
         return notebook("".join(parts))
+
+
+def rate_table(hits: pd.Series[Any], trials: pd.Series[Any]) -> pd.DataFrame:
+    """The rate of each line, with its 95 % Wilson score interval; NaN without trials."""
+    rate = hits / trials.where(trials > 0)
+    low, high = wilson_intervals(hits, trials)
+    columns = {"rate": rate.astype("float64"), "low": low, "high": high}
+    return pd.DataFrame(columns, hits.index)
 
 
 def label_cell(level: str, label: Any) -> str:

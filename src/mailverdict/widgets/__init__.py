@@ -17,9 +17,9 @@ The page of `mailverdict audit` needs no widget, and opens a third sooner withou
     run_widget.py            one run as a widget, without an audit
     static/                  the page: it makes text nodes of the JSON
 
-Where a change goes: a further filter, `FACETS` in listing.py and `FACET_LABELS` in view.py; an
-action, `actions.py` and a method of `AuditState`; what stays after a reload, `session.keep` and
-`session.to_keep`.
+Where a change goes: a further filter, `FACET_VALUES` and `FACETS` in listing.py and `FACET_LABELS`
+in view.py; an action, `actions.py` and a method of `AuditState`; a switch, `view.tidy_items`; what
+stays after a reload, `session.keep` and `session.to_keep`.
 """
 
 from importlib.util import find_spec

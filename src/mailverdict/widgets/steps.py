@@ -114,7 +114,7 @@ class TidyColumn:
             repaired = repair_column(texts, self.stripped)
         else:
             repaired = self.repair_others(texts, earlier, pa.array(origin))
-        self.found = with_column(repaired, "text", cut_long(repaired["text"]))
+        self.repaired = with_column(repaired, "text", cut_long(repaired["text"]))
         changes = repaired["change"].dictionary_encode()
         self.change_codes = changes.indices.to_numpy(zero_copy_only=False)
         self.change_sets: list[list[str]] = []
@@ -144,7 +144,7 @@ class TidyColumn:
         before = read_cells(earlier.values, longest=MAX_CELL)["text"]
         is_other = pc.not_equal(texts, before.take(origin))
         others = repair_column(texts.filter(is_other), self.stripped.filter(is_other))
-        known = earlier.found.take(origin)
+        known = earlier.repaired.take(origin)
         columns = {}
         for name in known.schema.names:
             columns[name] = replace_where(known[name], is_other, others[name])
@@ -152,14 +152,14 @@ class TidyColumn:
 
     def rows_that_may_hold_several(self) -> npt.NDArray[np.int64]:
         """The rows with several addresses, and those that were too long to be repaired."""
-        is_several = pc.greater(self.found["count"], 1)
+        is_several = pc.greater(self.repaired["count"], 1)
         return np.flatnonzero(pc.or_(is_several, self.is_cut))
 
     def find_suggestions(self) -> None:
         """Group the suggestions by what is written and what was meant."""
-        mask = self.found["suggestion"].is_valid()
-        written = self.found["text"].filter(mask)
-        meant = self.found["suggestion"].filter(mask)
+        mask = self.repaired["suggestion"].is_valid()
+        written = self.repaired["text"].filter(mask)
+        meant = self.repaired["suggestion"].filter(mask)
         pairs = pc.binary_join_element_wise(written, meant, "\n").value_counts()
         self.suggestions = []
         for pair in pairs.to_pylist():
@@ -187,7 +187,7 @@ class TidyColumn:
             rows = np.flatnonzero(self.change_codes == code)[: 4 * EXAMPLES]
             for row in rows.tolist():
                 before = self.shown(show_blanks(written[row].as_py()))
-                after = self.shown(self.found["text"][row].as_py())
+                after = self.shown(self.repaired["text"][row].as_py())
                 pairs[before, after] = None
             if len(pairs) >= EXAMPLES:
                 break
@@ -199,7 +199,7 @@ class TidyColumn:
 
     def accepted_rows(self, choices: Choices) -> npt.NDArray[np.int64]:
         """Rows whose suggestion is accepted, and that have the repairs which it needs."""
-        is_accepted = accepted_texts(self.found["text"], choices).is_valid()
+        is_accepted = accepted_texts(self.repaired["text"], choices).is_valid()
         return np.flatnonzero(to_bools(is_accepted) & self.applied(choices))
 
     def count_repaired(self, choices: Choices) -> int:
@@ -219,7 +219,7 @@ class TidyColumn:
         A cell whose repair is off stays as it is, and what was meant by an accepted suggestion
         takes the place of a text, wherever it is.
         """
-        applied = without_repairs(self.found, choices.off, self.stripped)
+        applied = without_repairs(self.repaired, choices.off, self.stripped)
         meant = accepted_texts(applied["text"], choices)
         is_accepted = meant.is_valid()
         meant = meant.drop_null()

@@ -687,7 +687,7 @@ def snapshot_decide(state: AuditState) -> dict[str, Any]:
         "actions": describe_actions(listing.counts),
         "policies": describe_policies(listing, state.policies),
         "policy": state.policy.name,
-        "facets": facet_parts(listing),
+        "facets": [facet_part(listing, name) for name in FACETS if listing.count(name)],
         "is_filtered": bool(listing.words or any(listing.chosen.values())),
         "words": listing.words,
         "found": found,
@@ -888,11 +888,6 @@ def verdict_labels(listing: Listing) -> dict[str, str]:
     """The verdicts, and what rows without one are."""
     pending = PENDING_LABELS[listing.count_left() > 0]
     return {**VERDICT_LABELS, "pending": pending}
-
-
-def facet_parts(listing: Listing) -> list[dict[str, Any]]:
-    """The facets that have something to choose."""
-    return [facet_part(listing, name) for name in FACETS if listing.count(name)]
 
 
 def facet_part(listing: Listing, name: str) -> dict[str, Any]:
