@@ -128,24 +128,6 @@ def repairs_of(kind: Alike) -> Collection[str]:
     return kind.change.split(";")
 
 
-class Facet(NamedTuple):
-    """What rows are found by: the values of a kind of rows, and the order in which they are shown.
-
-    Without an order the values of the most rows come first.
-    """
-
-    values_of: Callable[[Alike], Collection[str]]
-    order: Sequence[str] = ()
-
-
-FACET_VALUES: Mapping[str, Facet] = {  # but for domains
-    "verdict": Facet(lines_of, (*BUCKETS, SEVERAL_ADDRESSES)),
-    "action": Facet(actions_of, ACTIONS),
-    "reason": Facet(reasons_of),
-    "repaired": Facet(repairs_of, tuple(REPAIR_LABELS)),
-}
-
-
 def is_valid(kind: Alike) -> bool:
     return kind.bucket == Verdict.VALID
 
@@ -183,10 +165,6 @@ def has_correction(kind: Alike) -> bool:
     return ACCEPTED in repairs_of(kind)
 
 
-FACETS = ("verdict", "action", "reason", "domain", "repaired")
-FILTERS = (*FACETS, "group")  # the groups of a column of the user's, which are shown elsewhere
-
-
 @dataclass(frozen=True, eq=False)
 class RowKinds:
     """Rows by kind: what the rows of each kind have in common, and the kind of each row."""
@@ -220,6 +198,29 @@ class RowKinds:
             kind, word = divmod(code, width)
             alike.append(self.alike[kind]._replace(decision=WORDS[word]))
         return RowKinds(alike, place[combined])
+
+
+class Facet(NamedTuple):
+    """What rows are found by: the values of a kind of rows, and the order in which they are shown.
+
+    Without an order the values of the most rows come first.
+    """
+
+    values_of: Callable[[Alike], Collection[str]]
+    order: Sequence[str] = ()
+
+
+FACET_VALUES: Mapping[str, Facet] = {  # but for domains
+    "verdict": Facet(lines_of, (*BUCKETS, SEVERAL_ADDRESSES)),
+    "action": Facet(actions_of, ACTIONS),
+    "reason": Facet(reasons_of),
+    "repaired": Facet(repairs_of, tuple(REPAIR_LABELS)),
+}
+FACETS = ("verdict", "action", "reason", "domain", "repaired")
+FILTERS = (*FACETS, "group")  # the groups of a column of the user's, which are shown elsewhere
+
+
+# --- rows -----------------------------------------------------------------------------------------
 
 
 class AuditedRows:
