@@ -26,8 +26,8 @@ from .settings import ServiceSettings
 LOG = logging.getLogger(__name__)
 KEEP_ALIVE = 30  # seconds; clients poll every 2 to 15
 MAX_PORT = 65_535
-# New objects until Python looks for garbage among them. A hundred requests under way have more than
-# its usual 700, so that it would look twice in each turn of the event loop: 4 us of a check's 63.
+# New objects until Python looks for garbage among them. Sixty requests under way have more than its
+# usual 700, so that it would look for some in each turn of the event loop: 2 % of a check.
 COLLECTED = 5_000
 GRACEFUL_SHUTDOWN = 15  # seconds that running requests have when the service is stopped
 
