@@ -68,6 +68,9 @@ def create_app(
             await state.close()
 
     endpoints = Endpoints(settings, state)
+    keys = None
+    if settings.key_file is not None:
+        keys = KeyRing(settings.key_file)
     app = ServiceApplication(routes=endpoints.routes(), lifespan=lifespan)
     app.router.redirect_slashes = False  # a redirect would have no envelope
     app.access = AccessMiddleware(
@@ -76,7 +79,7 @@ def create_app(
         state=state,
         log=log,
         endpoints=endpoints.by_path(),
-        keys=None if settings.key_file is None else KeyRing(settings.key_file),
+        keys=keys,
     )
     app.state.service = state
     return app

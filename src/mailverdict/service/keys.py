@@ -137,7 +137,8 @@ def revoke_key(path: str | os.PathLike[str], name: str) -> ClientKey:
         what = "is revoked already" if found else "is not in the file"
         raise SettingsError(f"name={name!r} {what}: {str(file)!r}")
     revoked = replace(found, revoked=iso_now())
-    write_keys(file, [revoked if key is found else key for key in keys])
+    keys[keys.index(found)] = revoked
+    write_keys(file, keys)
     return revoked
 
 

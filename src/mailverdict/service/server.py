@@ -128,9 +128,11 @@ def check(settings: ServiceSettings, host: str, port: int, *, lacks_keys: bool =
         raise SettingsError(
             f"cannot listen on host {host!r:.80}, port {port}: {exc}; give another one"
         ) from exc
-    if lacks_keys and not all(
-        ipaddress.ip_address(each.partition("%")[0]).is_loopback for each in addresses
-    ):
+    is_local = True
+    for address in addresses:
+        address_alone, _, _ = address.partition("%")  # without the scope of IPv6
+        is_local = is_local and ipaddress.ip_address(address_alone).is_loopback
+    if lacks_keys and not is_local:
         LOG.warning(
             "the service listens on %r and has no client keys: whoever can connect can use it. "
             "Give it keys (mailverdict keys add, serve --key-file), or let only networks that you "

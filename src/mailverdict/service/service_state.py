@@ -136,7 +136,9 @@ class ServiceState:
             # It was there a moment ago, and the requests will see when it is back.
             self.outages.failed(exc)
         watch = self.outages.watch(lambda: store.read(store.accepts_writes))
-        self.tasks = [*(self.worker.tasks if self.worker else []), asyncio.create_task(watch)]
+        self.tasks = [asyncio.create_task(watch)]
+        if self.worker is not None:
+            self.tasks += self.worker.tasks
         self.metrics.watch(lambda: self.depth, lambda: self.engine.checking)
         self.is_open = True
 

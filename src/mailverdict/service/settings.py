@@ -403,11 +403,12 @@ def read_zones(text: str) -> tuple[Zone, ...]:
 
     Known lists need none.
     """
-    pairs = (part.partition("=") for part in read_list(text))
-    return tuple(
-        Zone(name.strip(), tuple(codes.split("+") if equals else ()))  # type: ignore[arg-type]
-        for name, equals, codes in pairs
-    )
+    zones = []
+    for part in read_list(text):
+        name, equals, listed = part.partition("=")
+        codes = listed.split("+") if equals else []
+        zones.append(Zone(name.strip(), tuple(codes)))  # type: ignore[arg-type]
+    return tuple(zones)
 
 
 # Read by the other commands: a client's service, key and type.
@@ -466,7 +467,9 @@ def from_environment(environ: Mapping[str, str] | None = None, **overrides: Any)
     """
     given: dict[str, dict[str, Any]] = {part: {} for part in PARTS}
     given["local"]["retry_greylisted"] = 0
-    for variable, text in (os.environ if environ is None else environ).items():
+    if environ is None:
+        environ = os.environ
+    for variable, text in environ.items():
         if variable in VARIABLES and text:
             part, name, read = VARIABLES[variable]
             try:
@@ -481,9 +484,12 @@ def from_environment(environ: Mapping[str, str] | None = None, **overrides: Any)
             LOG.warning("%s is not a setting of the service; it is ignored", variable)
     for name, value in overrides.items():
         if value is not None:
-            given["local" if name in LocalSettings.__dataclass_fields__ else "service"][name] = (
-                value
-            )
-    nested = {part: PARTS[part][0](**given[part]) for part in ("blacklist", "lists") if given[part]}
-    local = LocalSettings(**{**nested, **given["local"]})
-    return ServiceSettings(**{"local": local, **given["service"]})
+            part = "local" if name in LocalSettings.__dataclass_fields__ else "service"
+            given[part][name] = value
+    local = {}
+    for part in ("blacklist", "lists"):
+        if given[part]:
+            kind, _ = PARTS[part]
+            local[part] = kind(**given[part])
+    local |= given["local"]
+    return ServiceSettings(**{"local": LocalSettings(**local), **given["service"]})

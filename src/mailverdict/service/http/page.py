@@ -33,10 +33,11 @@ class StatusPage:
 
     def __init__(self) -> None:
         page = files(__package__).joinpath("page.html").read_text(encoding="utf-8")
-        badges = "".join(
-            f'<template id="badge-{name}">{badge(name)}</template>' for name in map(str, Verdict)
-        )
-        self.html = page.replace("/* theme */", stylesheet()).replace("<!-- badges -->", badges)
+        badges = ""
+        for name in map(str, Verdict):
+            badges += f'<template id="badge-{name}">{badge(name)}</template>'
+        page = page.replace("/* theme */", stylesheet())
+        self.html = page.replace("<!-- badges -->", badges)
         self.headers = {
             "content-security-policy": policy_of(self.html),
             "cache-control": "no-cache",

@@ -62,8 +62,10 @@ class Endpoints:
         self.format = REVISION_FORMATS[Revision(settings.revision)]
         self.document = describe(settings)
         self.page = StatusPage()
-        settles = settings.when_saturated is WhenSaturated.SETTLE
-        self.rate_fields = RateFields(settings, state.limiter if settles else None)
+        limiter = None
+        if settings.when_saturated is WhenSaturated.SETTLE:
+            limiter = state.limiter
+        self.rate_fields = RateFields(settings, limiter)
         self.body_seconds = settings.seconds("body_timeout")
 
     def table(self) -> list[tuple[str, str, Endpoint]]:

@@ -124,10 +124,8 @@ def migrate(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":
         # Without defaults, so that an API of a version before, which does not count its jobs,
         # cannot add any.
-        statements += [
-            f"ALTER TABLE job ALTER COLUMN {name} DROP DEFAULT"
-            for name in ("priority", "second_pass")
-        ]
+        for name in ("priority", "second_pass"):
+            statements.append(f"ALTER TABLE job ALTER COLUMN {name} DROP DEFAULT")
         statements.append(DROP_PROCRASTINATE)
     for statement in statements:
         connection.exec_driver_sql(statement)

@@ -222,11 +222,13 @@ class Changes:
 
     def rows(self, prefix: str = "") -> list[dict[str, Any]]:
         """The changes of each client, in the order in which clients are locked."""
-        clients = sorted({client for client, _ in self.counts})
-        return [
-            {"of": client, **{prefix + name: self.counts[client, name] for name in STATES}}
-            for client in clients
-        ]
+        rows = []
+        for client in sorted({client for client, _ in self.counts}):
+            row: dict[str, Any] = {"of": client}
+            for state in STATES:
+                row[prefix + state] = self.counts[client, state]
+            rows.append(row)
+        return rows
 
     def write(self, connection: Connection) -> None:
         """Change the backlog, whose rows are locked."""

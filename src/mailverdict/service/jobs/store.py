@@ -178,7 +178,9 @@ class Store:
         parsed = parse_url(settings.store)
         self.settings = settings
         self.is_shared = parsed.get_backend_name() == "postgresql"
-        self.clock = clock or (None if self.is_shared else time.time)
+        self.clock = clock
+        if clock is None and not self.is_shared:
+            self.clock = time.time
         self.mark = "%s" if self.is_shared else "?"  # of a parameter, for the driver
         self.unlock: Callable[[], None] = lambda: None
         self.driver: sqlite3.Connection | None = None  # for `submit_debits`, which uses no other
@@ -293,8 +295,10 @@ class Store:
                 if account.granted and debit.jobs:
                     granted.append(debit)
             tokens = self.add_jobs(connection, granted, now)
-            is_told = self.is_shared and granted
-            commit(connection, granted[0].jobs[0].job_id if is_told else None)
+            job_id = None
+            if self.is_shared and granted:
+                job_id = granted[0].jobs[0].job_id
+            commit(connection, job_id)
         for number, debit in enumerate(debits):
             result = results[number]
             if isinstance(result, Account):
