@@ -12,7 +12,8 @@ import json
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, wraps
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -28,15 +29,15 @@ from ..checks.operators import (
     name_operators,
 )
 from ..errors import ColumnError, SettingsError
-from ..model.arrow import to_bools
+from ..model.arrow import Codes, to_bools
 from ..model.table import SOURCE_LOCAL
 from ..model.words import ACTIONS, WHY_MEANING, Reason, Status, Verdict, first_of, why_of_error
 from ..version import __version__
 
 SHORTEST_PART = 3  # characters of a name that are looked for in others
 MAX_LISTED = 20  # column names shown in an error
-VERDICT_DTYPE = pd.CategoricalDtype([str(v) for v in Verdict], ordered=False)
-STATUS_DTYPE = pd.CategoricalDtype([str(s) for s in Status], ordered=False)
+VERDICT_DTYPE = pd.CategoricalDtype(list(map(str, Verdict)), ordered=False)
+STATUS_DTYPE = pd.CategoricalDtype(list(map(str, Status)), ordered=False)
 ACTION_DTYPE = pd.CategoricalDtype(list(ACTIONS))
 CATEGORIES = {"verdict": VERDICT_DTYPE, "status": STATUS_DTYPE, "action": ACTION_DTYPE}  # by kind
 CODES = pa.dictionary(pa.int8(), pa.string())
@@ -64,33 +65,61 @@ def map_distinct(
     """Apply `function` to the distinct texts of a dictionary-encoded column only."""
 
     def convert(values: pa.ChunkedArray) -> pa.ChunkedArray:
-        return pa.chunked_array(
-            [map_chunk(function, chunk) for chunk in values.chunks], pa.string()
-        )
+        chunks = [map_chunk(function, chunk) for chunk in values.chunks]
+        return pa.chunked_array(chunks, pa.string())
 
     return convert
 
 
 def map_chunk(function: Callable[[str], str | None], chunk: pa.DictionaryArray) -> pa.StringArray:
     """Apply `function` to the distinct texts of one chunk."""
-    distinct = [None if text is None else function(text) for text in chunk.dictionary.to_pylist()]
-    if all(text is None for text in distinct):
+    texts = map_texts(function, chunk.dictionary)
+    if texts.null_count == len(texts):
         return pa.nulls(len(chunk), pa.string())
-    return pc.take(pa.array(distinct, pa.string()), chunk.indices, boundscheck=False)
+    return pc.take(texts, chunk.indices, boundscheck=False)
+
+
+def map_texts(function: Callable[[str], str | None], texts: pa.StringArray) -> pa.StringArray:
+    """Apply `function` to each text; null stays null."""
+    results = []
+    for text in texts.to_pylist():
+        result = None
+        if text is not None:
+            result = function(text)
+        results.append(result)
+    return pa.array(results, pa.string())
+
+
+def by_piece(function: Callable[..., pa.StringArray]) -> Callable[..., pa.ChunkedArray]:
+    """Apply `function` to pieces of several columns, which may each be cut in other places."""
+
+    @wraps(function)
+    def convert(*columns: pa.ChunkedArray) -> pa.ChunkedArray:
+        names = [str(position) for position in range(len(columns))]
+        pieces = pa.table(list(columns), names).to_batches()
+        texts = [function(*piece.columns) for piece in pieces]
+        return pa.chunked_array(texts, pa.string())
+
+    return convert
 
 
 def first_reason(reasons: str) -> str | None:
-    return reasons.split(";", 1)[0] or None
+    first, _, _ = reasons.partition(";")
+    return first or None
 
 
 def messages(errors: str) -> str | None:
-    return "; ".join(dict.fromkeys(each["message"] for each in json.loads(errors))) or None
+    texts = [error["message"] for error in json.loads(errors)]
+    distinct = dict.fromkeys(texts)
+    return "; ".join(distinct) or None
 
 
 def meaning_of_reason(reasons: str) -> str | None:
     """The dominant reason in a sentence; one that only the service knows is quoted."""
     first = first_reason(reasons)
-    return first and (WHY_MEANING.get(first) or f"the service gives the reason {first!r}")
+    if first is None:
+        return None
+    return WHY_MEANING.get(first) or f"the service gives the reason {first!r}"
 
 
 def meaning_of_flag(reasons: str) -> str | None:
@@ -98,20 +127,17 @@ def meaning_of_flag(reasons: str) -> str | None:
 
     None if a check of the address is.
     """
-    return meaning_of_reason(reasons) if first_reason(reasons) in FLAG_REASONS else None
+    if first_reason(reasons) not in FLAG_REASONS:
+        return None
+    return meaning_of_reason(reasons)
 
 
-def error_message(errors: pa.ChunkedArray, reasons: pa.ChunkedArray) -> pa.ChunkedArray:
+@by_piece
+def error_message(errors: pa.DictionaryArray, reasons: pa.DictionaryArray) -> pa.StringArray:
     """The messages of the errors, after the flag that decides if one does.
 
-    Without errors it is the dominant reason.
+    Without errors, as in most rows, it is the dominant reason.
     """
-    pieces = pa.table([errors, reasons], ["errors", "reasons"]).to_batches()
-    return pa.chunked_array([messages_of_piece(*piece.columns) for piece in pieces], pa.string())
-
-
-def messages_of_piece(errors: pa.DictionaryArray, reasons: pa.DictionaryArray) -> pa.StringArray:
-    """As `error_message`; most rows have no errors."""
     has_errors = errors.is_valid()
     if not has_errors.true_count:
         return map_chunk(meaning_of_reason, reasons)
@@ -124,78 +150,88 @@ def messages_of_piece(errors: pa.DictionaryArray, reasons: pa.DictionaryArray) -
     meaning = map_chunk(meaning_of_reason, concerned)
     texts = pc.coalesce(both, sentences, meaning).dictionary_encode()
     # One look-up for all rows: the texts of rows with errors follow those of the reasons.
-    meanings = [
-        None if each is None else meaning_of_reason(each) for each in reasons.dictionary.to_pylist()
-    ]
+    meanings = map_texts(meaning_of_reason, reasons.dictionary)
     moved = pc.add(texts.indices, pa.scalar(len(meanings), pa.int32()))
     codes = pc.replace_with_mask(reasons.indices.cast(pa.int32()), has_errors, moved)
-    words = pa.array([*meanings, *texts.dictionary.to_pylist()], pa.string())
+    words = pa.concat_arrays([meanings, texts.dictionary])
     return pc.take(words, codes, boundscheck=False)
 
 
+@by_piece
 def why(
-    reasons: pa.ChunkedArray, error: pa.ChunkedArray, result: pa.ChunkedArray
-) -> pa.ChunkedArray:
-    """The dominant reason, else the word for the error code and the verdict."""
-    pieces = pa.table([reasons, error, result], ["reasons", "error", "result"]).to_batches()
-    return pa.chunked_array([why_of_piece(*piece.columns) for piece in pieces], pa.string())
-
-
-def why_of_piece(
     reasons: pa.DictionaryArray, error: pa.DictionaryArray, result: pa.DictionaryArray
 ) -> pa.StringArray:
-    """As `why`; the words are found for each distinct pair of error code and verdict."""
+    """The dominant reason, else the word for the error code and the verdict.
+
+    The words are found for each distinct pair of code and verdict.
+    """
     reason = map_chunk(first_reason, reasons)
-    codes, verdicts = ([*each.dictionary.to_pylist(), None] for each in (error, result))
-    words = pa.array(
-        [why_of_error(code, verdict) for code in codes for verdict in verdicts], pa.string()
-    )
+    codes = [*error.dictionary.to_pylist(), None]
+    verdicts = [*result.dictionary.to_pylist(), None]
+    pairs = product(codes, verdicts)
+    words = pa.array([why_of_error(code, verdict) for code, verdict in pairs], pa.string())
     if words.null_count == len(words):
         return reason
-    code, verdict = (
-        each.indices.cast(pa.int32()).fill_null(len(each.dictionary)).to_numpy()
-        for each in (error, result)
-    )
-    found = pc.take(words, pa.array(code * len(verdicts) + verdict), boundscheck=False)
-    return found if reason.null_count == len(reason) else pc.coalesce(reason, found)
+    pair = positions_of(error) * len(verdicts) + positions_of(result)
+    word = pc.take(words, pa.array(pair), boundscheck=False)
+    if reason.null_count == len(reason):
+        return word
+    return pc.coalesce(reason, word)
+
+
+def positions_of(texts: pa.DictionaryArray) -> Codes:
+    """The position of each text among the distinct ones; that behind the last one for null."""
+    positions = texts.indices.cast(pa.int32()).fill_null(len(texts.dictionary))
+    numbers: Codes = positions.to_numpy()
+    return numbers
 
 
 def check_results(checks: str) -> str:
     """``syntax=true;dns=false``: readable, and splits like `reasons`."""
-    return ";".join(f"{name}={str(ok).lower()}" for name, ok in json.loads(checks).items())
+    results = []
+    for name, ok in json.loads(checks).items():
+        word = str(ok).lower()
+        results.append(f"{name}={word}")
+    return ";".join(results)
 
 
 def mx_hosts(metadata: str) -> str | None:
     hosts = json.loads(metadata).get("mx_records")
-    return ";".join(map(str, hosts)) or None if isinstance(hosts, list) else None
+    if not isinstance(hosts, list):
+        return None
+    return ";".join(map(str, hosts)) or None
 
 
 def best_host(metadata: str) -> str | None:
     """The mail server of the lowest preference; a service may write it in another form."""
     hosts = mx_hosts(metadata)
-    return (hosts and hosts.partition(";")[0].lower().rstrip(".")) or None
+    if hosts is None:
+        return None
+    first, _, _ = hosts.partition(";")
+    return first.lower().rstrip(".") or None
 
 
-def operators(metadata: pa.ChunkedArray, normalized: pa.ChunkedArray) -> pa.ChunkedArray:
+@by_piece
+def operators(metadata: pa.DictionaryArray, normalized: pa.DictionaryArray) -> pa.StringArray:
     """Who runs the mail server, where it is known."""
-    pieces = pa.table([metadata, normalized], ["metadata", "normalized"]).to_batches()
-    named = (
-        name_operators(map_chunk(best_host, each["metadata"]), each["normalized"])
-        for each in pieces
-    )
-    return pa.chunked_array(named, pa.string())
+    hosts = map_chunk(best_host, metadata)
+    return name_operators(hosts, normalized)
 
 
 def is_run(test: Callable[[Operator], bool]) -> Callable[[pa.ChunkedArray], pa.ChunkedArray]:
     """Whether the operator of the mail server passes a test; null where no mail server is known."""
 
     def passes(metadata: str) -> str | None:
-        if (host := best_host(metadata)) is None:
+        host = best_host(metadata)
+        if host is None:
             return None
-        found = find_operator(host, load_operators())
-        return str(found is not None and test(found))
+        operator = find_operator(host, load_operators())
+        return str(operator is not None and test(operator))
 
-    return lambda metadata: map_distinct(passes)(metadata).cast(pa.bool_())
+    def convert(metadata: pa.ChunkedArray) -> pa.ChunkedArray:
+        return map_distinct(passes)(metadata).cast(pa.bool_())
+
+    return convert
 
 
 def suspects_disposable(metadata: pa.ChunkedArray, disposable: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -205,9 +241,9 @@ def suspects_disposable(metadata: pa.ChunkedArray, disposable: pa.ChunkedArray) 
     return pc.if_else(disposable.fill_null(False), for_companies, at_disposable)
 
 
-def smtp_host(metadata: str) -> str | None:
-    host = json.loads(metadata).get("smtp_host")
-    return host if isinstance(host, str) else None
+def text_of(metadata: str, name: str) -> str | None:
+    text = json.loads(metadata).get(name)
+    return text if isinstance(text, str) else None
 
 
 def versions(metadata: pa.ChunkedArray, source: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -215,16 +251,14 @@ def versions(metadata: pa.ChunkedArray, source: pa.ChunkedArray) -> pa.ChunkedAr
 
     With it are the lists where they are known.
     """
-    package = map_distinct(
-        lambda word: f"mailverdict {__version__}" if word == SOURCE_LOCAL else None
-    )(source)
-    lists = map_distinct(lists_version)(metadata)
-    return pc.coalesce(pc.binary_join_element_wise(package, lists, ", "), package, lists)
+    package = map_distinct(package_version)(source)
+    lists = map_distinct(partial(text_of, name="lists"))(metadata)
+    both = pc.binary_join_element_wise(package, lists, ", ")
+    return pc.coalesce(both, package, lists)
 
 
-def lists_version(metadata: str) -> str | None:
-    lists = json.loads(metadata).get("lists")
-    return lists if isinstance(lists, str) else None
+def package_version(source: str) -> str | None:
+    return f"mailverdict {__version__}" if source == SOURCE_LOCAL else None
 
 
 @dataclass(frozen=True)
@@ -243,6 +277,12 @@ class Column:
     def fields(self) -> list[str]:
         """The fields of the table of results that it is made from."""
         return [self.field, *self.more_fields]
+
+    def without_categories(self) -> Column:
+        """The column as text, if its dtype has categories."""
+        if self.kind in CATEGORIES:
+            return replace(self, kind="text")
+        return self
 
 
 COLUMNS: tuple[Column, ...] = (
@@ -377,7 +417,7 @@ COLUMNS: tuple[Column, ...] = (
         "metadata",
         False,
         "the mail server that answered",
-        map_distinct(smtp_host),
+        map_distinct(partial(text_of, name="smtp_host")),
     ),
     Column("checked_at", "moment", "checked_at", False, "when, UTC"),
     Column(
@@ -421,10 +461,13 @@ ADDRESS_NAMES = (
 # Result columns that may quote somebody else: a mail server, a service, the DNS.
 MESSAGE_NAMES = (
     *(c.name for c in COLUMNS if c.kind == "text" and c.name not in ADDRESS_NAMES),
-    *("change", "action_why", "held", "outcome_diagnostic"),
+    "change",
+    "action_why",
+    "held",
+    "outcome_diagnostic",
 )
-# What verify(clean=True) adds.
-REPAIR_COLUMNS = tuple(c for c in CLEAN_COLUMNS if c.name != "suggestion")
+CLEANED, _, CHANGE = CLEAN_COLUMNS
+REPAIR_COLUMNS = (CLEANED, CHANGE)  # what verify(clean=True) adds
 DUPLICATE_COLUMNS: tuple[Column, ...] = (
     Column(
         "identity",
@@ -477,13 +520,16 @@ ACTION_COLUMNS: tuple[Column, ...] = (
 PART_COLUMNS: tuple[Column, ...] = (
     Column("part", "count", "part", False, "1, 2, ... within a row before explode"),
 )
+CONTRADICTION = Column(
+    "contradiction", "text", "contradiction", False, "how the verdict was wrong, in words"
+)
 CONTRADICTION_COLUMNS: tuple[Column, ...] = (
     Column(
         "outcome", "text", "outcome", False, "what became of the mail: hard, delivered or complaint"
     ),
     Column("outcome_at", "moment", "outcome_at", False, "when, UTC"),
     Column("outcome_diagnostic", "text", "outcome_diagnostic", False, "what the mail server said"),
-    Column("contradiction", "text", "contradiction", False, "how the verdict was wrong, in words"),
+    CONTRADICTION,
 )
 WAVE_COLUMNS = (
     Column("wave", "count", "wave", False, "1, 2, ...: the wave of a mailing in which the row is"),
@@ -503,19 +549,21 @@ RISK_COLUMNS: tuple[Column, ...] = (
 )
 # What describes an earlier verdict, or the address that it was about: emptied by a new
 # verification.
-DERIVED_COLUMNS = (
-    *REPAIR_COLUMNS,
+DERIVED_COLUMNS = (*REPAIR_COLUMNS, *ACTION_COLUMNS, CONTRADICTION)
+RESULT_COLUMNS = (
+    *COLUMNS,
+    *CLEAN_COLUMNS,
+    *DUPLICATE_COLUMNS,
+    *SUPPRESS_COLUMNS,
+    *DECISION_COLUMNS,
     *ACTION_COLUMNS,
-    *(c for c in CONTRADICTION_COLUMNS if c.name == "contradiction"),
+    *PART_COLUMNS,
+    *CONTRADICTION_COLUMNS,
+    *WAVE_COLUMNS,
+    *HELD_COLUMNS,
+    *RISK_COLUMNS,
 )
-RESULT_NAMES = tuple(
-    column.name
-    for column in (
-        *(*COLUMNS, *CLEAN_COLUMNS, *DUPLICATE_COLUMNS, *SUPPRESS_COLUMNS),
-        *(*DECISION_COLUMNS, *ACTION_COLUMNS, *PART_COLUMNS, *CONTRADICTION_COLUMNS),
-        *(*WAVE_COLUMNS, *HELD_COLUMNS, *RISK_COLUMNS),
-    )
-)
+RESULT_NAMES = tuple(column.name for column in RESULT_COLUMNS)
 BY_NAME = {column.name: column for column in COLUMNS}
 # What a reader needs, in the order in which it is read; of the columns of repairs only the address.
 SHORT = (
@@ -530,8 +578,8 @@ SHORT = (
     "status",
 )
 SETS = {
-    "short": tuple({**BY_NAME, CLEAN_COLUMNS[0].name: CLEAN_COLUMNS[0]}[name] for name in SHORT),
-    "core": (*(c for c in COLUMNS if c.in_core), *REPAIR_COLUMNS),
+    "short": (CLEANED, *(BY_NAME[name] for name in SHORT[1:])),
+    "core": (*(column for column in COLUMNS if column.in_core), *REPAIR_COLUMNS),
     "all": (*COLUMNS, *REPAIR_COLUMNS),
 }
 
@@ -541,7 +589,7 @@ def is_short(names: Collection[str]) -> bool:
 
     The short set has no `change`; its `clean` is ours all the same.
     """
-    return {*SHORT[1:]}.issubset(names) and "details" not in names
+    return "details" not in names and set(SHORT[1:]).issubset(names)
 
 
 def choose_columns(
@@ -563,25 +611,28 @@ def choose_columns(
         chosen = SETS[wanted]
     else:
         names = list(wanted)
-        if unknown := [name for name in names if name not in BY_NAME]:
-            raise SettingsError(f"columns: {unknown[0]!r} is not one of {', '.join(BY_NAME)}")
-        chosen = (*(c for c in COLUMNS if c.name in names), *REPAIR_COLUMNS)
-    chosen = chosen if clean else tuple(c for c in chosen if c not in REPAIR_COLUMNS)
-    return (
-        chosen
-        if categories
-        else tuple(replace(c, kind="text") if c.kind in CATEGORIES else c for c in chosen)
-    )
+        for name in names:
+            if name not in BY_NAME:
+                raise SettingsError(f"columns: {name!r} is not one of {', '.join(BY_NAME)}")
+        named = [column for column in COLUMNS if column.name in names]
+        chosen = (*named, *REPAIR_COLUMNS)
+    if not clean:
+        chosen = tuple(column for column in chosen if column not in REPAIR_COLUMNS)
+    if not categories:
+        chosen = tuple(map(Column.without_categories, chosen))
+    return chosen
 
 
 def to_arrow(table: pa.Table, column: Column) -> pa.ChunkedArray:
     """Values of one output column in the Arrow type of its kind, the same for every input."""
-    values = column.convert(*(table[field] for field in column.fields))
+    fields = [table[field] for field in column.fields]
+    values = column.convert(*fields)
     if column.kind in CATEGORIES:
         return to_codes(values, CATEGORIES[column.kind])
-    return (
-        values if values.type == ARROW_TYPES[column.kind] else values.cast(ARROW_TYPES[column.kind])
-    )
+    wanted = ARROW_TYPES[column.kind]
+    if values.type == wanted:
+        return values
+    return values.cast(wanted)
 
 
 def to_pandas(table: pa.Table, column: Column, index: pd.Index[Any] | None = None) -> Any:
@@ -589,9 +640,10 @@ def to_pandas(table: pa.Table, column: Column, index: pd.Index[Any] | None = Non
 
     Rows are named by the labels of `index`.
     """
+    values = to_arrow(table, column)
     if column.kind == "row" and index is not None:
-        return labels_at(index, to_arrow(table, column).combine_chunks())
-    return PANDAS_TYPES[column.kind](to_arrow(table, column))
+        return labels_at(index, values.combine_chunks())
+    return PANDAS_TYPES[column.kind](values)
 
 
 def labels_at(index: pd.Index[Any], rows: pa.Int64Array) -> Any:
@@ -599,15 +651,23 @@ def labels_at(index: pd.Index[Any], rows: pa.Int64Array) -> Any:
 
     A row whose label is missing is named by its position, since NA means that there is no row.
     """
-    labels = index.to_flat_index() if index.nlevels > 1 else index
+    labels = index
+    if index.nlevels > 1:
+        labels = index.to_flat_index()
     positions = rows.fill_null(0).to_numpy()
-    series = pd.Series(labels.take(positions), index=range(len(rows)), dtype=labels.dtype)
-    if pd.api.types.is_integer_dtype(labels.dtype) or labels.inferred_type in ("boolean", "string"):
+    has_none = rows.is_null().to_numpy(zero_copy_only=False)
+    taken = labels.take(positions)
+    series = pd.Series(taken, index=range(len(rows)), dtype=labels.dtype)
+    is_whole = pd.api.types.is_integer_dtype(labels.dtype)
+    if is_whole or labels.inferred_type in ("boolean", "string"):
         series = series.convert_dtypes()
-    mask = rows.is_null().to_numpy(zero_copy_only=False)
-    if labels.hasnans and (is_unnamed := labels.isna()[positions] & ~mask).any():
+    is_unnamed = labels.isna()[positions] & ~has_none
+    if is_unnamed.any():
         series = series.astype(object).mask(is_unnamed, positions)
-    return series.mask(mask, pd.NA if series.dtype == object else None).array
+    missing = None
+    if series.dtype == object:
+        missing = pd.NA
+    return series.mask(has_none, missing).array
 
 
 def to_codes(values: pa.ChunkedArray, dtype: pd.CategoricalDtype) -> pa.ChunkedArray:
@@ -620,40 +680,41 @@ def to_codes(values: pa.ChunkedArray, dtype: pd.CategoricalDtype) -> pa.ChunkedA
     def encode(chunk: pa.DictionaryArray) -> pa.DictionaryArray:
         if chunk.type == CODES and chunk.dictionary.equals(words):
             return chunk
-        known = pc.index_in(chunk.dictionary, value_set=words).cast(pa.int8())
-        return pa.DictionaryArray.from_arrays(
-            pc.take(known, chunk.indices, boundscheck=False), words
-        )
+        numbers = pc.index_in(chunk.dictionary, value_set=words).cast(pa.int8())
+        codes = pc.take(numbers, chunk.indices, boundscheck=False)
+        return pa.DictionaryArray.from_arrays(codes, words)
 
-    return pa.chunked_array([encode(chunk) for chunk in values.chunks], CODES)
+    return pa.chunked_array(map(encode, values.chunks), CODES)
 
 
 def to_categorical(values: pa.ChunkedArray, dtype: pd.CategoricalDtype) -> pd.Categorical:
     """Codes of the fixed categories, so that every frame has all of them in the same order."""
-    codes = [chunk.indices.fill_null(-1).to_numpy() for chunk in to_codes(values, dtype).chunks]
-    return pd.Categorical.from_codes(
-        np.concatenate([np.empty(0, np.int8), *codes]), dtype=dtype, validate=False
-    )
+    codes = [np.empty(0, np.int8)]
+    for chunk in to_codes(values, dtype).chunks:
+        codes.append(chunk.indices.fill_null(-1).to_numpy())
+    return pd.Categorical.from_codes(np.concatenate(codes), dtype=dtype, validate=False)
 
 
 def to_boolean(values: pa.ChunkedArray) -> Any:
+    size = len(values)
     # Fast path: catch_all and protected are null for most types.
-    if values.null_count == len(values):
-        return pd.arrays.BooleanArray(
-            np.zeros(len(values), np.bool_), np.ones(len(values), np.bool_)
-        )
+    if values.null_count == size:
+        return pd.arrays.BooleanArray(np.zeros(size, np.bool_), np.ones(size, np.bool_))
     flat = values.combine_chunks()
-    return pd.arrays.BooleanArray(to_bools(flat.fill_null(False)), to_bools(flat.is_null()))
+    bools = to_bools(flat.fill_null(False))
+    return pd.arrays.BooleanArray(bools, to_bools(flat.is_null()))
 
 
 def to_counts(values: pa.ChunkedArray) -> Any:
+    numbers = values.fill_null(0).cast(pa.int64())
     mask = values.is_null().to_numpy()
-    return pd.arrays.IntegerArray(values.fill_null(0).cast(pa.int64()).to_numpy(), mask)
+    return pd.arrays.IntegerArray(numbers.to_numpy(), mask)
 
 
 def to_rates(values: pa.ChunkedArray) -> Any:
+    numbers = values.fill_null(0)
     mask = values.is_null().to_numpy()
-    return pd.arrays.FloatingArray(values.fill_null(0).to_numpy(), mask)
+    return pd.arrays.FloatingArray(numbers.to_numpy(), mask)
 
 
 def to_string(values: pa.ChunkedArray) -> Any:
@@ -661,7 +722,8 @@ def to_string(values: pa.ChunkedArray) -> Any:
 
 
 def to_utc(values: pa.ChunkedArray) -> Any:
-    numbers = values.cast(pa.int64()).fill_null(np.iinfo(np.int64).min).to_numpy()
+    not_a_time = np.iinfo(np.int64).min
+    numbers = values.cast(pa.int64()).fill_null(not_a_time).to_numpy()
     naive = pd.DatetimeIndex(numbers.view("datetime64[us]"))
     return naive.tz_localize("UTC").array
 
@@ -689,22 +751,29 @@ def label_of(column: Hashable, prefix: str | None, name: str) -> Any:
     """
     if prefix is not None and not isinstance(prefix, str):
         raise SettingsError(f"prefix={prefix!r}: give a text, as 'email_', or leave it out")
-    *upper, last = column if isinstance(column, tuple) else (column,)
-    lead = prefix if prefix is not None else f"{last}_" if last != "" else ""
-    return (*upper, lead + name) if upper else lead + name
+    upper: tuple[Any, ...] = ()
+    last: Any = column
+    if isinstance(column, tuple):
+        *_, last = column
+        upper = column[:-1]
+    lead = prefix
+    if lead is None:
+        lead = f"{last}_" if last != "" else ""
+    label = lead + name
+    return (*upper, label) if upper else label
 
 
 def check_column(column: Any, names: Sequence[Any]) -> None:
     """The column must be there exactly once."""
-    found = [str(at) for at, name in enumerate(names, 1) if name == column]
-    if not found:
+    numbers = [str(number) for number, name in enumerate(names, 1) if name == column]
+    if not numbers:
+        question = did_you_mean(column, names)
+        raise ColumnError(f"no column {column!r}{question}; there are {listed(names)}")
+    if len(numbers) > 1:
+        *others, last = numbers
         raise ColumnError(
-            f"no column {column!r}{did_you_mean(column, names)}; there are {listed(names)}"
-        )
-    if len(found) > 1:
-        raise ColumnError(
-            f"the column name {column!r} occurs {len(found)} times (columns "
-            f"{first_of(found[:-1], MAX_LISTED)} and {found[-1]} of {len(names)}); rename the "
+            f"the column name {column!r} occurs {len(numbers)} times (columns "
+            f"{first_of(others, MAX_LISTED)} and {last} of {len(names)}); rename the "
             "columns so that it occurs once"
         )
 
@@ -727,9 +796,12 @@ def did_you_mean(column: Any, names: Sequence[Any]) -> str:
     if not close and len(wanted) >= SHORTEST_PART:
         close = [name for name in folded if wanted in name]  # as type in validation_type
     if len(close) == 1:
-        return f" (did you mean {repr(folded[close[0]])[:80]}?)"
+        name = folded[close[0]]
+        return f" (did you mean {name!r:.80}?)"
     # Positions begin with 0 in pandas and with 1 in most programs for CSV.
-    return " (give its name, not its position)" if str(column).removeprefix("-").isdecimal() else ""
+    if str(column).removeprefix("-").isdecimal():
+        return " (give its name, not its position)"
+    return ""
 
 
 def plain_word(text: str) -> str:
@@ -745,4 +817,5 @@ def plain_word(text: str) -> str:
 
 def listed(names: Sequence[Any]) -> str:
     """The names of columns, for an error."""
-    return first_of([repr(name)[:80] for name in names], MAX_LISTED) or "no columns"
+    shown = [f"{name!r:.80}" for name in names]
+    return first_of(shown, MAX_LISTED) or "no columns"

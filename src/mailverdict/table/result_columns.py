@@ -17,7 +17,7 @@ Which columns an earlier call wrote is found in overwrite.py.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -26,7 +26,7 @@ from ..errors import SettingsError
 from ..runs.options import Options
 from .columns import (
     BY_NAME,
-    CLEAN_COLUMNS,
+    CLEANED,
     DERIVED_COLUMNS,
     Column,
     choose_columns,
@@ -62,7 +62,9 @@ def plan_results(
             f"prefix={options.prefix!r}: each of several columns has its own prefix; leave it out"
         )
     planned = []
-    taken = set(column) if isinstance(column, list) else set()
+    taken: set[Any] = set()
+    if isinstance(column, list):
+        taken.update(column)
     for table in tables:
         result = plan_table(table, options, extra, finds_kept=finds_kept)
         if isinstance(column, list):
@@ -87,10 +89,12 @@ def plan_table(
         return ResultColumns(dict(zip(labels, columns, strict=True)))
 
     existing = read_existing(table, options.prefix, extra)
-    kept = existing.kept_repairs() if options.clean and finds_kept else None
     earlier = dict(existing.earlier)
+    kept = None
+    if options.clean and finds_kept:
+        kept = existing.kept_repairs()
     if kept is not None:
-        earlier["clean"] = CLEAN_COLUMNS[0]
+        earlier["clean"] = CLEANED
     is_verified = "verdict" in earlier or "status" in earlier
 
     columns = choose_result_columns(options)
@@ -107,7 +111,9 @@ def plan_table(
             if derived.name not in existing.earlier or derived in columns:
                 continue
             label = existing.columns[derived.name].label
-            emptied[label] = derived if options.categories else replace(derived, kind="text")
+            if not options.categories:
+                derived = derived.without_categories()  # noqa: PLW2901
+            emptied[label] = derived
     return ResultColumns(dict(zip(labels, columns, strict=True)), emptied, kept)
 
 
