@@ -9,7 +9,7 @@ SMTP, which spares sessions questions without an answer.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import SettingsError
+from ..model.arrow import map_distinct_texts
 from .lists.files import find_list, read_entries
 from .lists.flags import below_any, normal_domain
 from .lists.suffixes import registered_domain
@@ -196,11 +197,3 @@ def load_providers() -> frozenset[str]:
     for name in PROVIDERS:
         entries.update(read_entries(find_list(name)))
     return frozenset(entries)
-
-
-def map_distinct_texts(
-    function: Callable[[str], str | None], texts: pa.StringArray
-) -> pa.StringArray:
-    coded = texts.dictionary_encode()
-    results = pa.array(map(function, coded.dictionary.to_pylist()), pa.string())
-    return results.take(coded.indices)

@@ -303,10 +303,7 @@ def decode_octets(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArr
     texts = []
     for chunk in chunks_of(array):
         octets = chunk.cast(pa.large_binary())
-        text = pa.Array.from_buffers(
-            pa.large_string(), len(octets), octets.buffers(), offset=octets.offset
-        )
-        texts.append(text)
+        texts.append(octets.view(pa.large_string()))
     decoded = pa.chunked_array(texts, pa.large_string())
     if pa.types.is_fixed_size_binary(array.type):
         return pc.ascii_rtrim(decoded, "\0")
@@ -359,7 +356,9 @@ def cell_text(cell: Any) -> str:
             return json.dumps(texts, ensure_ascii=False)
     if is_missing(cell):
         return ""
-    text = cell if isinstance(cell, str) else str(cell).strip()[:LONGEST_TEXT]
+    text: str = cell
+    if not isinstance(cell, str):
+        text = str(cell).strip()[:LONGEST_TEXT]
     return text.encode(errors="backslashreplace").decode()
 
 

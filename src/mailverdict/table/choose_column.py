@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ColumnError
-from ..model.words import printable_text
+from ..model.words import count_of, printable_text
 from .cells import is_filled, read_cells, read_texts
 from .column_names import NameRank, is_plain_email, rank_name, says_email
 from .columns import CLEAN_COLUMNS, COLUMNS, DUPLICATE_COLUMNS, listed
@@ -71,9 +71,10 @@ class Candidate:
         """The figures in words; `extent` is "the first " if the table has more rows."""
         if not self.filled:
             return "no filled cell"
-        noun = "address" if self.different == 1 else "addresses"
-        different = f"{self.different:,} different {noun}" if self.different else "no address"
-        return f"{self.filled:,} of {extent}{self.rows:,} rows filled, {different}"
+        addresses = "no address"
+        if self.different:
+            addresses = count_of(self.different, "different address", "different addresses")
+        return f"{self.filled:,} of {extent}{self.rows:,} rows filled, {addresses}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +201,7 @@ def choose_column(columns: Mapping[Any, Any], *, is_whole: bool = True) -> Chose
             named.append(candidate)
     if not candidates:
         return ChosenColumn(by_name(named), names=names, is_whole=is_whole)
-    candidates.sort(key=lambda candidate: (standing(candidate), -candidate.different))
+    candidates.sort(key=likelihood)
     best, *others = candidates
     chosen, doubted = settle([best, *find_rivals(best, others, named)])
     if chosen is not None:
@@ -218,6 +219,7 @@ def look_at(name: Any, cells: Any) -> Candidate | None:
     texts = read_cells(sample, longest=LONGEST_CELL)["stripped"]
     is_address = pc.match_substring_regex(texts, ADDRESS_LIKE)
     addresses = pc.utf8_lower(pc.if_else(is_address, texts, None))
+    has_mention = pc.match_substring_regex(texts, ADDRESS)
     return Candidate(
         name=name,
         rank=rank_name(name),
@@ -225,7 +227,7 @@ def look_at(name: Any, cells: Any) -> Candidate | None:
         rows=len(texts),
         filled=is_filled(texts).true_count,
         with_address=len(addresses) - addresses.null_count,
-        with_mention=pc.sum(pc.match_substring_regex(texts, ADDRESS)).as_py() or 0,
+        with_mention=has_mention.true_count,
         different=pc.count_distinct(addresses).as_py(),
         addresses=addresses,
     )
@@ -239,12 +241,14 @@ def rows_of(cells: Any, step: int) -> Any:
 
 def has_address(cells: Any) -> bool:
     """Whether any of some cells has an address in it."""
-    kind = cells.type if isinstance(cells, pa.Array | pa.ChunkedArray) else pa.null()
-    is_plain_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    kind = pa.null()
+    if isinstance(cells, pa.Array | pa.ChunkedArray):
+        kind = cells.type
     texts = cells
-    if not is_plain_text:
+    if not pa.types.is_string(kind) and not pa.types.is_large_string(kind):
         texts = read_texts(cells, longest=LONGEST_CELL)
-    return bool(pc.any(pc.match_substring_regex(texts, ADDRESS)).as_py())
+    has_any = pc.any(pc.match_substring_regex(texts, ADDRESS))
+    return bool(has_any.as_py())
 
 
 def is_likely(candidate: Candidate) -> bool:
@@ -264,6 +268,11 @@ def is_sparse(candidate: Candidate) -> bool:
 def standing(candidate: Candidate) -> NameRank:
     """The rank that counts."""
     return NameRank.ROLE if is_sparse(candidate) else candidate.rank
+
+
+def likelihood(candidate: Candidate) -> tuple[NameRank, int]:
+    """The likeliest candidate is the first in this order."""
+    return standing(candidate), -candidate.different
 
 
 def find_rivals(
@@ -303,7 +312,7 @@ def settle(likely: list[Candidate]) -> tuple[Candidate | None, tuple[Candidate, 
 
 def are_different(one: Candidate, other: Candidate) -> bool:
     """Whether most addresses of two columns differ, row by row."""
-    same = pc.sum(pc.equal(one.addresses, other.addresses)).as_py() or 0
+    same: int = pc.equal(one.addresses, other.addresses).true_count
     return 2 * same < min(one.with_address, other.with_address)
 
 
@@ -329,10 +338,11 @@ def written_by_us(names: Iterable[Any]) -> frozenset[Any]:
     ['mail_clean']
     """
     texts = frozenset(name for name in names if isinstance(name, str))
+    ours = [column.name for column in (*COLUMNS, *CLEAN_COLUMNS, *DUPLICATE_COLUMNS)]
     written = set()
     for name in texts:
-        for result in (*COLUMNS, *CLEAN_COLUMNS, *DUPLICATE_COLUMNS):
-            prefix = name.removesuffix(result.name)
+        for result in ours:
+            prefix = name.removesuffix(result)
             if prefix == name:
                 continue
             if prefix.endswith("_") and prefix[:-1] in texts:

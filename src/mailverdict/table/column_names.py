@@ -43,11 +43,12 @@ def fold_text(text: Any) -> str:
     text = str(text)[:LONGEST_NAME]
     text = CAMEL.sub(" ", text)
     if not text.isascii():
-        letters = filterfalse(unicodedata.combining, unicodedata.normalize("NFKD", text))
-        text = "".join(letters)
+        decomposed = unicodedata.normalize("NFKD", text)
+        text = "".join(filterfalse(unicodedata.combining, decomposed))
     text = DIGITS.sub(" ", text.casefold())
     text = JOINED_EMAIL.sub(" email", text)
-    return f" {SIGNS.sub(' ', text).strip()} "
+    text = SIGNS.sub(" ", text)
+    return f" {text.strip()} "
 
 
 def pattern_of(phrases: Iterable[str]) -> re.Pattern[str]:

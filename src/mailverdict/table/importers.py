@@ -72,7 +72,9 @@ def find_importer(service: str) -> Importer:
     if name in known:
         return known[name]
     similar = difflib.get_close_matches(name, known, 1)
-    advice = f"did you mean {similar[0]!r}? " if similar else ""
+    advice = ""
+    if similar:
+        advice = f"did you mean {similar[0]!r}? "
     raise SettingsError(
         f"{service!r:.60} is not a service whose importer is known: {advice}"
         f"there are {', '.join(known)}"

@@ -59,9 +59,8 @@ def each_column(column: ColumnChoice | None) -> list[Any]:
     return column if isinstance(column, list) else [column]
 
 
-DEFAULTS = {
-    name: each.default for name, each in inspect.signature(Options.check).parameters.items()
-}
+PARAMETERS = inspect.signature(Options.check).parameters
+DEFAULTS = {name: parameter.default for name, parameter in PARAMETERS.items()}
 
 
 def check_options(

@@ -75,11 +75,9 @@ MARKS: tuple[tuple[Sequence[Column], Sequence[frozenset[str]]], ...] = (
 RARE = frozenset(column.name for column in COLUMNS if not column.in_core) - {"source"}
 # Earlier releases did not write `why`.
 WHOLE_SET = frozenset(column.name for column in COLUMNS) - {"why"}
-EVERY = {
-    column.name: column
-    for columns in (PART_COLUMNS, HELD_COLUMNS, *(columns for columns, _ in MARKS))
-    for column in columns
-}
+EVERY = {column.name: column for column in (*PART_COLUMNS, *HELD_COLUMNS)}
+for columns_of_call, _ in MARKS:
+    EVERY |= {column.name: column for column in columns_of_call}
 
 
 def one_of(words: Collection[str]) -> str:
@@ -289,17 +287,21 @@ def foreign_value(values: pa.Array, column: Column) -> str | None:
         return None
     pattern = LITERALS.get(column.kind) or pattern_of(column.name)
     if column.kind in LITERALS or is_text(values.type):
-        is_ours = pc.match_substring_regex(as_text(values), f"^(?s:({pattern})?)$")
+        whole = f"^(?s:({pattern})?)$"
+        is_ours = pc.match_substring_regex(as_text(values), whole)
         values = values.filter(pc.invert(is_ours))
     if not len(values):
         return None
     first = values[0].as_py()
-    return f"{first!r:.80}" if isinstance(first, str) else f"{first!s:.80}"
+    if isinstance(first, str):
+        return f"{first!r:.80}"
+    return f"{first!s:.80}"
 
 
 def pattern_of(name: str) -> str:
     if name == "source":
-        return one_of([*SOURCES, *(layout.service for layout in verifier_layouts())])
+        services = [layout.service for layout in verifier_layouts()]
+        return one_of([*SOURCES, *services])
     return PATTERNS.get(name, ".*")
 
 
@@ -346,7 +348,9 @@ def find_verified(frame: Any, prefix: str | None = None) -> tuple[Any, str | Non
     if len(candidates) > 1:
         several = []
         for verdict, columns in candidates.items():
-            label = columns[0][0] if columns else verdict
+            label = verdict
+            if columns:
+                label, _ = columns[0]
             several.append(label)
         raise ColumnError(f"several columns were verified: give one of {listed(several)}")
     ((verdict, columns),) = candidates.items()

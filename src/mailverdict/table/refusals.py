@@ -8,6 +8,7 @@ all email" with true in 71 rows is one `Refusal`. They are offered, and nothing 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import SettingsError
+from ..model.arrow import map_distinct_texts
 from ..model.words import count_of, first_of, printable_text
 from .cells import as_text, cut_long
 from .column_names import WITHOUT_BLANKS, fold_text, pattern_of, phrases_of, read_table
@@ -99,7 +101,8 @@ def kind_of_name(name: Any) -> Kind | None:
         return table.names[folded]
     if table.other.search(folded):
         return None
-    without = f" {' '.join(word for word in folded.split() if word not in table.around)} "
+    words = [word for word in folded.split() if word not in table.around]
+    without = f" {' '.join(words)} "
     if without in table.names:
         return table.names[without]
     kinds = {table.names[fold_text(match[0])] for match in table.inside.finditer(folded)}
@@ -189,11 +192,11 @@ def refused_values(counts: Mapping[str, int], kind: Kind) -> dict[str, int]:
             return {}  # a number: of mails, of times
         if folded in no_words(kind):
             refused.setdefault(folded, {})[text] = count
-    totals = {}
+    totals: Counter[str] = Counter()
     for spellings in refused.values():
-        most_frequent = max(spellings, key=lambda text: spellings[text])
+        most_frequent = max(spellings, key=spellings.__getitem__)
         totals[most_frequent] = sum(spellings.values())
-    return dict(sorted(totals.items(), key=lambda item: -item[1]))
+    return dict(totals.most_common())
 
 
 def no_words(kind: Kind) -> frozenset[str]:
@@ -211,8 +214,9 @@ def count_values(cells: Any) -> dict[str, int]:
     texts = cut_long(as_text(cells), LONGEST_CELL)
     counts = {}
     for entry in texts.value_counts().to_pylist():
-        if entry["values"].strip():
-            counts[entry["values"]] = entry["counts"]
+        text = entry["values"]
+        if text.strip():
+            counts[text] = entry["counts"]
     return counts
 
 
@@ -253,12 +257,12 @@ class WhereRule:
     def find(self, cells: Any) -> pa.BooleanArray:
         """Which cells are one of the values; an empty cell is none."""
         wanted = frozenset().union(*map(self.wanted, self.values))
-        coded = cut_long(as_text(cells), LONGEST_CELL).dictionary_encode()
-        texts = coded.dictionary.to_pylist()
-        is_wanted = []
-        for text in texts:
-            is_wanted.append(bool(text.strip()) and fold_value(text) in wanted)
-        return pa.array(is_wanted, pa.bool_()).take(coded.indices)
+
+        def is_wanted(text: str) -> bool:
+            return text.strip() != "" and fold_value(text) in wanted
+
+        texts = cut_long(as_text(cells), LONGEST_CELL)
+        return map_distinct_texts(is_wanted, texts, pa.bool_())
 
     def absent(self, counts: Mapping[str, int]) -> set[Any]:
         """The wanted values that are not among those of some cells."""
@@ -291,7 +295,9 @@ def parse_where(where: Any) -> tuple[WhereRule, ...]:
         )
     rules = []
     for column, values in where.items():
-        listed = list(values) if is_list(values) else [values]
+        listed = [values]
+        if is_list(values):
+            listed = list(values)
         if not listed:
             raise SettingsError(f"where: no value is given for column {column!r:.80}")
         for value in listed:

@@ -113,13 +113,16 @@ class Table:
         """
         if self.library == "pandas":
             return self.attach_pandas(table, names, columns, note)
-        results = pa.table([to_arrow(table, column) for column in columns], names=list(names))
+        arrays = [to_arrow(table, column) for column in columns]
+        results = pa.table(arrays, names=list(names))
         if self.library == "polars":
             frame = polars_of(results.unify_dictionaries())
             if self.is_alone:
                 return frame
             return self.frame.with_columns(frame.get_columns())
-        whole = results if self.is_alone else self.frame
+        whole = self.frame
+        if self.is_alone:
+            whole = results
         for name, values in zip(names, results.columns, strict=True):
             whole = put_column(whole, name, values)
         return annotate(whole, self.column, names, note)
@@ -266,7 +269,9 @@ def counts_to_arrow(table: pd.DataFrame) -> pa.Table:
     """
     columns = {}
     for name, values in table.reset_index().items():
-        kind = pa.string() if values.dtype in (object, "str") else None
+        kind = None
+        if values.dtype in (object, "str"):
+            kind = pa.string()
         columns[str(name)] = pa.array(values, kind, from_pandas=True)
     return pa.table(columns)
 
@@ -284,8 +289,10 @@ def with_texts_at(
         values = where_filled(written, written)
     kind = values.type
     is_plain = pa.types.is_string(kind) or pa.types.is_binary(kind)
-    if not is_plain:
-        kind = pa.large_string() if is_text(kind) else pa.large_binary()
+    if is_octets(kind) and not is_plain:
+        kind = pa.large_binary()
+    elif not is_plain:
+        kind = pa.large_string()
     mask = np.zeros(len(values), np.bool_)
     mask[replaced] = True
     cells = one_array(values).cast(kind)
@@ -299,20 +306,25 @@ def add_columns(frame: pd.DataFrame, columns: Mapping[Any, Any]) -> pd.DataFrame
 
     Rows are matched by position. New columns come all at once, since one by one would fragment it.
     """
-    existing = set(frame.columns)
-    new = {name: values for name, values in columns.items() if name not in existing}
-    out = pd.concat([frame, with_index_of(frame, new)], axis=1) if new else frame.copy()
+    new = dict(columns)
+    replaced = {}
+    for name in set(frame.columns).intersection(columns):
+        replaced[name] = new.pop(name)
+    added = with_index_of(frame, new)
+    out = pd.concat([frame, added], axis=1) if new else frame.copy()
     out.attrs = copy.deepcopy(frame.attrs)
-    for name in existing.intersection(columns):
-        out[name] = columns[name]
+    for name, values in replaced.items():
+        out[name] = values
     return out
 
 
 def with_index_of(frame: pd.DataFrame, new: Mapping[Any, Any]) -> pd.DataFrame:
     """Columns with the index of `frame`, and labels with as many levels as its own."""
-    added = pd.DataFrame(dict(enumerate(new.values())), index=frame.index)
-    added.columns = pd.Index(list(new), tupleize_cols=frame.columns.nlevels > 1)
-    added.columns.names = frame.columns.names
+    labels = frame.columns
+    by_position = dict(enumerate(new.values()))
+    added = pd.DataFrame(by_position, index=frame.index)
+    added.columns = pd.Index(list(new), tupleize_cols=labels.nlevels > 1)
+    added.columns.names = labels.names
     return added
 
 
@@ -499,7 +511,7 @@ def column_alone(data: Any, *, is_read: bool) -> Table:
 
     Without `is_read` an iterator is not read, and the column is empty.
     """
-    if is_polars(data, "Series") or isinstance(data, pa.Array | pa.ChunkedArray):
+    if library_of(data) != "pandas":
         return Table(data, is_alone=True)
     problem = problem_of(data)
     if problem is not None:

@@ -154,8 +154,10 @@ def general_rows(
         for reason in reasons:
             if reason in words:
                 yield {"status": status, "reason": words[reason]}, str(reason)
-        alone = Reason.INCONCLUSIVE if verdict is Verdict.UNKNOWN else verdict
-        yield {"status": status}, str(alone)
+        meaning = str(verdict)
+        if verdict is Verdict.UNKNOWN:
+            meaning = str(Reason.INCONCLUSIVE)
+        yield {"status": status}, meaning
     for meaning, alike in words.items():
         yield {"status": alike}, meaning
 
