@@ -21,6 +21,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..model.arrow import map_distinct_texts
 from ..model.words import FLAGS, SEVERAL_ADDRESSES, Verdict
 from .results import Results
 
@@ -83,14 +84,16 @@ class Alike(NamedTuple):
 
 def row_facts(rows: Results) -> dict[str, pa.Array]:
     """The facts of each row that no policy is needed for, by the fields of `Alike`."""
-    change = rows.change.dictionary_encode()
-    is_remark = [REMARK in names.split(";") for names in change.dictionary.to_pylist()]
+
+    def is_remark(change: str) -> bool:
+        return REMARK in change.split(";")
+
     facts = {
         "bucket": rows.buckets,
         "why": rows.why,
         "disposable_suspected": rows["disposable_suspected"],
         "is_suggested": rows["suggestion"].is_valid(),
-        "has_remark": pa.array(is_remark, pa.bool_()).take(change.indices),
+        "has_remark": map_distinct_texts(is_remark, rows.change, pa.bool_()),
         "suppressed": rows["suppressed"],
         "decision": rows.decision,
     }
@@ -122,7 +125,8 @@ def group_alike(facts: Mapping[str, pa.Array]) -> tuple[npt.NDArray[np.intp], li
         kinds = kinds * width + coded.indices.fill_null(missing).to_numpy()
         size *= width
     kinds, distinct = pd.factorize(kinds)
+    rows = np.arange(len(kinds))
     first = np.empty(len(distinct), np.int64)  # the first row of each kind
-    first[kinds[::-1]] = np.arange(len(kinds))[::-1]
-    examples = pa.table(dict(facts)).take(pa.array(first)).to_pylist()
-    return kinds, [Alike(**example) for example in examples]
+    first[kinds[::-1]] = rows[::-1]
+    examples = pa.table(dict(facts)).take(pa.array(first))
+    return kinds, [Alike(**example) for example in examples.to_pylist()]

@@ -155,8 +155,9 @@ def evidence_frame(
     messages = []
     for code in range(len(names)):
         dns = seen[code]
+        names_of_hosts = [exchange.host for exchange in dns.exchanges]
         outcomes.append(str(dns.outcome))
-        hosts.append(";".join(exchange.host for exchange in dns.exchanges) or None)
+        hosts.append(";".join(names_of_hosts) or None)
         messages.append(dns.message or None)
     moment = pa.scalar(backend.clock(), pa.timestamp("us", tz="UTC"))
     moments = pa.repeat(moment, len(names))

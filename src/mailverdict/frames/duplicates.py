@@ -30,6 +30,7 @@ from ..table.notices import warn_user
 from ..table.overwrite import name_columns
 from ..table.table import Frame, table_of
 from .clean import repair_column
+from .seen_addresses import Hashes, find_hashes, hash_texts
 
 
 def read_mailboxes(texts: pa.StringArray) -> Mailboxes:
@@ -120,17 +121,17 @@ def compare_mailboxes(
     Of several rows of a mailbox the first one stays that is not passed over; the first of all if
     all are.
     """
-    codes = mailboxes.dictionary_encode().indices
-    has_none = codes.is_null().to_numpy(zero_copy_only=False)
-    group = codes.fill_null(0).to_numpy()
+    coded = mailboxes.dictionary_encode()
+    has_none = to_bools(coded.is_null())
+    group = coded.indices.fill_null(0).to_numpy()
     rows = np.arange(len(group))
-    first = np.zeros(int(group.max(initial=0)) + 1, np.int64)  # the first row of each mailbox
+    first = np.zeros(len(coded.dictionary) + 1, np.int64)  # the first row of each mailbox
     filled = rows[~has_none][::-1]  # of rows with the same code the last assignment stays
     first[group[filled]] = filled
     if passed_over is not None:
         preferred = filled[~passed_over[filled]]
         first[group[preferred]] = preferred
-    copies = np.bincount(group[~has_none], minlength=len(first))
+    copies = np.bincount(group[filled], minlength=len(first))
     first_of_row = first[group]
     is_first = first_of_row == rows
     columns = {
@@ -159,37 +160,28 @@ class SentMailboxes:
         The mailbox is null in rows that are not sent.
         """
         coded = mailboxes.dictionary_encode()
-        names = coded.dictionary.to_numpy(zero_copy_only=False)
         codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         numbers = self.size + 1 + np.arange(len(codes))
         self.size += len(codes)
-        if not len(names):
-            return np.zeros(len(codes), np.int64)
-        first = np.empty(len(names) + 1, np.int64)  # the last one is of rows without a mailbox
+        hashes = hash_texts(coded.dictionary)
+        first = np.empty(len(hashes) + 1, np.int64)  # the last one is of rows without a mailbox
         first[codes[::-1]] = numbers[::-1]  # of rows with the same code the last assignment stays
         first = first[:-1]
-        hashes = pd.util.hash_array(names)
-        places = np.searchsorted(self.hashes, hashes)
-        is_known = np.zeros(len(hashes), np.bool_)
-        if len(self.hashes):
-            nearest = np.minimum(places, len(self.hashes) - 1)
-            is_known = self.hashes[nearest] == hashes
-            first[is_known] = self.rows[nearest[is_known]]
+        places, is_known = find_hashes(self.hashes, hashes)
+        first[is_known] = self.rows[places[is_known]]
         self.add(hashes[~is_known], first[~is_known])
         row_of_mail = np.append(first, 0)[codes]
         return np.where(row_of_mail == numbers, 0, row_of_mail)
 
     def has(self, mailboxes: pa.StringArray) -> npt.NDArray[np.bool_]:
         """Which mailboxes get a mail; null is none."""
-        names = mailboxes.fill_null("").to_numpy(zero_copy_only=False)
-        is_known = np.isin(pd.util.hash_array(names), self.hashes)
+        is_known = np.isin(hash_texts(mailboxes.fill_null("")), self.hashes)
         return is_known & to_bools(mailboxes.is_valid())
 
-    def add(self, hashes: npt.NDArray[np.uint64], rows: npt.NDArray[np.int64]) -> None:
+    def add(self, hashes: Hashes, rows: npt.NDArray[np.int64]) -> None:
         """Keep new mailboxes, in the order of their hashes."""
         order = np.argsort(hashes)
-        hashes = hashes[order]
-        rows = rows[order]
-        places = np.searchsorted(self.hashes, hashes)
-        self.hashes = np.insert(self.hashes, places, hashes)
-        self.rows = np.insert(self.rows, places, rows)
+        ordered = hashes[order]
+        places = np.searchsorted(self.hashes, ordered)
+        self.hashes = np.insert(self.hashes, places, ordered)
+        self.rows = np.insert(self.rows, places, rows[order])

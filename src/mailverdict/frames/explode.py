@@ -12,6 +12,7 @@ By row it is known what the cell becomes (`parts`); all other cells stay as they
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -142,8 +143,11 @@ def find_lists(values: Any, texts: pa.StringArray) -> dict[int, tuple[str, ...]]
         if not isinstance(cell, SEQUENCES):
             continue
         items = texts_of(cell)
-        if items:
-            parts[row] = (items[0],) if len(items) == 1 else (text,)
+        if not items:
+            continue
+        parts[row] = (text,)
+        if len(items) == 1:
+            parts[row] = tuple(items)
     return parts
 
 
@@ -157,13 +161,12 @@ def rows_that_may_hold_several(texts: pa.StringArray) -> npt.NDArray[np.int64]:
 
 def find_several(texts: pa.StringArray, rows: npt.NDArray[np.int64]) -> dict[int, tuple[str, ...]]:
     """The addresses of each text that holds several, by row, of the rows that may."""
-    parts_of: dict[str, tuple[str, ...]] = {}  # each distinct text is read once
+    split_once = cache(split_text)
     several = {}
     for row, text in zip(rows.tolist(), texts.take(rows).to_pylist(), strict=True):
-        if text not in parts_of:
-            parts_of[text] = split_text(text)
-        if len(parts_of[text]) > 1:
-            several[row] = parts_of[text]
+        parts = split_once(text)
+        if len(parts) > 1:
+            several[row] = parts
     return several
 
 

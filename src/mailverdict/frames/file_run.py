@@ -164,8 +164,11 @@ class FileRun:
 
         After a stop or a failure, all of them are pending.
         """
-        has_ended = self.stopper.is_requested or self.failure is not None
-        limit = 0 if has_ended else self.limit_left
+        limit = self.limit_left
+        progress = self.options.progress
+        if self.stopper.is_requested or self.failure is not None:
+            limit = 0
+            progress = False
         options = replace(
             self.options,
             settings=replace(self.options.settings, limit=limit),
@@ -173,9 +176,11 @@ class FileRun:
         )
         if isinstance(self.failure, JournalError):
             options = replace(options, journal=None)
-        syntax = frame.syntax() if addresses is frame.asked else None
-        run = Run(open_execution(addresses, options, frame.fields(), syntax), lambda table: table)
-        progress = False if has_ended else self.options.progress
+        syntax = None
+        if addresses is frame.asked:
+            syntax = frame.syntax()
+        execution = open_execution(addresses, options, frame.fields(), syntax)
+        run = Run(execution, lambda table: table)
         show_progress(run, self.column, progress, is_free=options.is_free)
         run._start()
         self.stopper.watch(run)
@@ -198,7 +203,8 @@ class FileRun:
 
     def note_end(self, run: Run[Any]) -> None:
         """Add what a run cost and left open, and its notices."""
-        execution, progress = run._execution, run.progress
+        execution = run._execution
+        progress = run.progress
         if self.limit_left is not None:
             self.limit_left -= execution.newly_verified
         self.submitted += progress.submitted

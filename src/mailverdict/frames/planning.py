@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -138,14 +138,16 @@ def plan_pieces(pieces: Iterable[Sequence[Table]], options: VerifyOptions) -> Pl
     def read(piece: Sequence[Table]) -> pa.RecordBatch:
         kept = None
         if checked.clean:
-            kept = [read_existing(table, checked.prefix).kept_repairs() for table in piece]
+            existing = [read_existing(table, checked.prefix) for table in piece]
+            kept = [results.kept_repairs() for results in existing]
         cells = [table.values() for table in piece]
         return read_addresses(cells, clean=checked.clean, keep_syntax=True, kept=kept)
 
-    found = plan_addresses(map(read, pieces), checked)
-    if found.unique > found.known + found.given:
-        warn_user(*resolver_notices(check_options("plan", options)))
-    return found
+    planned = plan_addresses(map(read, pieces), checked)
+    if planned.unique > planned.known + planned.given:
+        notices = resolver_notices(check_options("plan", options))
+        warn_user(*notices)
+    return planned
 
 
 def plan_addresses(reads: Iterable[pa.RecordBatch], options: Options) -> Plan:
@@ -161,6 +163,9 @@ def plan_addresses(reads: Iterable[pa.RecordBatch], options: Options) -> Plan:
     if not options.settings.offline:
         quota = ask_quota(options.backend, owned=options.owns_backend)
         limit = options.settings.limit
+    max_age = None
+    if options.journal is not None:
+        max_age = options.settings.max_age
     figures: dict[str, Any] = dict(counter.counts)
     return plan_run(
         **figures,
@@ -168,7 +173,7 @@ def plan_addresses(reads: Iterable[pa.RecordBatch], options: Options) -> Plan:
         quota=quota,
         limit=limit,
         repeats=getattr(options.backend, "max_repeats", 0),
-        max_age=None if options.journal is None else options.settings.max_age,
+        max_age=max_age,
     )
 
 
@@ -201,18 +206,19 @@ class PlanCounter:
         malformed = accepted.false_count - missing - several
         self.counts.update(rows=len(read), missing=missing, several=several, malformed=malformed)
 
+        options = self.options
         is_asked = accepted
-        if "wanted" in read.schema.names and not self.options.is_free:
+        if "wanted" in read.schema.names and not options.is_free:
             is_asked = pc.and_(accepted, read["wanted"])
         distinct, _ = unique_addresses(read["text"].filter(is_asked))
         unique = self.seen.keep_new(distinct)
         self.counts.update(unique=len(unique))
-        if self.options.known is not None:
-            is_open = self.options.known.find(unique).is_null()
+        if options.known is not None:
+            is_open = options.known.find(unique).is_null()
             unique = unique.filter(is_open)
             self.counts.update(given=is_open.false_count)
-        known, in_flight, held = count_in_journal(unique, self.options)
-        self.counts.update(known=known, in_flight=in_flight, held=held)
+        in_journal = count_in_journal(unique, options)
+        self.counts.update(in_journal._asdict())
         self.add_rescued(read, is_asked, unique)
 
     def accepted(self, read: pa.RecordBatch) -> pa.BooleanArray:
@@ -235,9 +241,11 @@ class PlanCounter:
         is_rescued = read["rescued"]
         if not is_rescued.true_count and not len(self.rescued):
             return
-        as_written, _ = unique_addresses(read["text"].filter(pc.and_not(is_asked, is_rescued)))
+        is_written = pc.and_not(is_asked, is_rescued)
+        written, _ = unique_addresses(read["text"].filter(is_written))
         rescued = pa.concat_arrays([self.rescued, unique])
-        self.rescued = rescued.filter(pc.invert(pc.is_in(rescued, value_set=as_written)))
+        is_elsewhere = pc.is_in(rescued, value_set=written)
+        self.rescued = rescued.filter(pc.invert(is_elsewhere))
 
     def repaired(self) -> int:
         """How many of the addresses to submit only a repair gives."""
@@ -275,20 +283,27 @@ def resolver_notices(options: Options) -> list[str]:
     return []
 
 
-def count_in_journal(unique: pa.StringArray, options: Options) -> tuple[int, int, int]:
-    """How many addresses are settled, in flight and held.
+class JournalCounts(NamedTuple):
+    """How many addresses are in the journal; each is counted once."""
 
-    A journal that does not exist is not created.
-    """
+    known: int = 0
+    in_flight: int = 0
+    held: int = 0
+
+
+def count_in_journal(unique: pa.StringArray, options: Options) -> JournalCounts:
+    """What the journal has of some addresses; one that does not exist is not created."""
     if options.journal is None or not options.journal.exists():
-        return 0, 0, 0
+        return JournalCounts()
     # It brings SQLite, which few calls need.
     from ..runs.journal.journal import Journal  # noqa: PLC0415
 
     with Journal(options.journal) as journal:
         key = options.backend.journal_key(options.validation_type)
         known = find_known(journal, options.backend, options.settings, unique, journal.clock())
-        settled = set(known["email"].to_pylist())
-        in_flight = {job.email for job in journal.in_flight(key, unique)} - settled
-        held = set(journal.unclaimed(key, unique).held.to_pylist()) - settled - in_flight
-    return len(known), len(in_flight), len(held)
+        jobs = journal.in_flight(key, unique)
+        held = journal.unclaimed(key, unique).held
+    settled = set(known["email"].to_pylist())
+    in_flight = {job.email for job in jobs} - settled
+    others = set(held.to_pylist()) - settled - in_flight
+    return JournalCounts(len(known), len(in_flight), len(others))

@@ -157,7 +157,9 @@ class Policy:
 
 def freeze_selectors(selectors: Iterable[str], action: str) -> tuple[str, ...]:
     """Check each selector; a single text is a list of one."""
-    frozen = (selectors,) if isinstance(selectors, str) else tuple(selectors)
+    if isinstance(selectors, str):
+        selectors = [selectors]
+    frozen = tuple(selectors)
     for selector in frozen:
         if not isinstance(selector, str) or not is_selector(selector):
             raise SettingsError(
@@ -321,14 +323,14 @@ def decide_rows(rows: Results, policy: Policy) -> pa.Table:
     """The columns `action`, `cause` and `action_why`; rows with the same facts are decided once."""
     number, undecided = group_alike(policy_facts(rows, policy))
     kinds = apply_policy(undecided, policy)
-    kind = pa.array(number)
-    action = pa.array([each.action for each in kinds], pa.string()).dictionary_encode()
-    cause = pa.array([each.cause for each in kinds], pa.string())
-    why = pa.array([each.action_why for each in kinds], pa.string())
+    kind_of_row = pa.array(number)
+    action = pa.array([kind.action for kind in kinds], pa.string()).dictionary_encode()
+    cause = pa.array([kind.cause for kind in kinds], pa.string())
+    why = pa.array([kind.action_why for kind in kinds], pa.string())
     columns = {
-        "action": pa.DictionaryArray.from_arrays(action.indices.take(kind), action.dictionary),
-        "cause": cause.take(kind),
-        "action_why": complete_words(rows, why.take(kind)),
+        "action": action.take(kind_of_row),
+        "cause": cause.take(kind_of_row),
+        "action_why": complete_words(rows, why.take(kind_of_row)),
     }
     return pa.table(columns)
 
@@ -336,21 +338,24 @@ def decide_rows(rows: Results, policy: Policy) -> pa.Table:
 def complete_words(rows: Results, why: pa.StringArray) -> pa.StringArray:
     """The reasons in words, with what each row itself adds."""
     mistyped = rows_of(why, DID_YOU_MEAN)
-    meant = rows["suggestion"].take(pa.array(mistyped))
-    asked = pc.binary_join_element_wise(DID_YOU_MEAN, meant, "?", "")
-
     remarked = rows_of(why, REMARKED)
-    remarks = []
-    for cell in rows.texts.take(pa.array(remarked)).to_pylist():
-        remarks.append(REMARKED + shorten(text_beside(cell or ""), LONGEST_REMARK))
-
     malformed = rows_of(why, "")
     repeated = rows_of(why, MEANING["duplicate"])
-    why = replace_texts(why, mistyped, asked)
+
+    meant = rows["suggestion"].take(pa.array(mistyped))
+    questions = pc.binary_join_element_wise(DID_YOU_MEAN, meant, "?", "")
+    why = replace_texts(why, mistyped, questions)
+
+    cells = rows.texts.take(pa.array(remarked))
+    remarks = []
+    for cell in cells.to_pylist():
+        remark = text_beside(cell or "")
+        remarks.append(REMARKED + shorten(remark, LONGEST_REMARK))
     why = replace_texts(why, remarked, pa.array(remarks, pa.string()))
+
     if len(malformed):
-        advice = one_array(rows.advice["text"])
-        why = replace_texts(why, malformed, advice.take(pa.array(malformed)))
+        advice = rows.advice["text"].take(pa.array(malformed))
+        why = replace_texts(why, malformed, one_array(advice))
     if "action_why" in rows:  # which names the row that is sent
         before = rows["action_why"].take(pa.array(repeated))
         is_named = pc.starts_with(before, REPEATED).fill_null(False)
@@ -370,7 +375,12 @@ def describe_repeats(rows: npt.NDArray[np.int64]) -> pa.StringArray:
     >>> describe_repeats(np.array([0, 12])).to_pylist()
     [None, 'the same mailbox as row 12']
     """
-    words = [f"{REPEATED}as row {number}" if number else None for number in rows.tolist()]
+    words = []
+    for number in rows.tolist():
+        text = None
+        if number:
+            text = f"{REPEATED}as row {number}"
+        words.append(text)
     return pa.array(words, pa.string())
 
 
@@ -434,8 +444,9 @@ def decide_by_selector(kind: Alike, policy: Policy) -> Decided:
     if action != "drop":
         for flag in FLAGS_BY_SEVERITY:
             if getattr(kind, flag) and policy._names_flag(flag):
-                words = f"flagged {flag.replace('_', '-')}"
-                return Decided(policy._actions[f"flag:{flag}"], flag, words)
+                action = policy._actions[f"flag:{flag}"]
+                word = flag.replace("_", "-")
+                return Decided(action, flag, f"flagged {word}")
     why = MEANING.get(kind.bucket, kind.bucket)
     if kind.why:  # one that only the service knows is shown as it is
         why = f"{kind.bucket}: {MEANING.get(kind.why, kind.why)}"

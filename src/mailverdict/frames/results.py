@@ -15,7 +15,7 @@ wrote:
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -25,11 +25,19 @@ import pyarrow.compute as pc
 
 from ..checks.syntax.column import observe_column
 from ..errors import ColumnError, InputError
-from ..model.arrow import Bools, one_array, replace_texts, texts_where, to_bools
+from ..model.arrow import (
+    Bools,
+    map_distinct_texts,
+    one_array,
+    replace_texts,
+    texts_where,
+    to_bools,
+)
 from ..model.words import SEVERAL_ADDRESSES, Reason, Status, Verdict
 from ..repair.repair import MAX_CELL
 from ..table.cells import is_text, read_cells, read_present, strip_texts, to_array, where_filled
 from ..table.columns import (
+    ARROW_TYPES,
     COLUMNS,
     RESULT_NAMES,
     SUPPRESS_COLUMNS,
@@ -77,11 +85,16 @@ class Results:
             out = frame_of(out)
             column, prefix = find_verified(out, prefix)
         self.data = table_of(out, column, is_verified=True)
-        self.column, self.prefix = column, prefix
+        self.column = column
+        self.prefix = prefix
         self.existing = frozenset(self.data.labels())
         self.read: dict[str, pa.Array] = {}  # by name
-        self.require(name for name in names if not (name == "why" and "details" in self))
-        self.is_short = is_short([name for name in RESULT_NAMES if name in self])
+        needed = list(names)
+        if "why" in needed and "details" in self:
+            needed.remove("why")
+        self.require(needed)
+        ours = [name for name in RESULT_NAMES if name in self]
+        self.is_short = is_short(ours)
         # Without `change`, `clean` is somebody else's column, but in the short set.
         self.is_cleaned = "clean" in self and ("change" in self or self.is_short)
 
@@ -154,7 +167,7 @@ class Results:
     @cached_property
     def is_several(self) -> Bools:
         """Rows whose cell holds several addresses, which nobody could verify."""
-        return to_bools(pc.equal(self.why, SEVERAL_ADDRESSES).fill_null(False))
+        return to_bools(pc.equal(self.why, SEVERAL_ADDRESSES))
 
     @cached_property
     def texts(self) -> pa.StringArray:
@@ -168,7 +181,7 @@ class Results:
 
         Earlier releases do not say why.
         """
-        is_invalid = pc.equal(self.buckets, str(Verdict.INVALID)).fill_null(False)
+        is_invalid = pc.equal(self.buckets, str(Verdict.INVALID))
         may_be_syntax = pc.equal(self.why, str(Reason.SYNTAX_ERROR)).fill_null(True)
         return to_bools(pc.and_(is_invalid, may_be_syntax))
 
@@ -223,43 +236,42 @@ class Results:
         Not with a verdict on a cleaned address. What a cleaned cell without an address suggests is
         in its row.
         """
-        rows = np.flatnonzero((self.is_malformed | self.is_several) & ~self.is_of_clean)
-        stripped = strip_texts(self.texts.take(pa.array(rows)).fill_null(""))
-        well_formed = observe_column(stripped)["well_formed"]
-        rows = rows[~to_bools(well_formed)]
+        is_unread = self.is_malformed | self.is_several
+        rows = np.flatnonzero(is_unread & ~self.is_of_clean)
+        cells = self.texts.take(pa.array(rows))
+        stripped = strip_texts(cells.fill_null(""))
+        is_malformed = pc.invert(observe_column(stripped)["well_formed"])
+        cells = cells.filter(is_malformed)
+        rows = rows[to_bools(is_malformed)]
 
         taken = pa.array(rows)
-        cells = self.texts.take(taken)
         meant = self["suggestion"].take(taken)
-        is_known = meant.is_valid()
+        is_known = pc.and_(meant.is_valid(), self.is_cleaned)
         if self.is_cleaned:
-            is_known = pc.and_not(is_known, self["clean"].take(taken).is_valid())
-        else:
-            is_known = pc.and_(is_known, False)
+            clean = self["clean"].take(taken)
+            is_known = pc.and_not(is_known, clean.is_valid())
 
-        asked = texts_where(pc.invert(is_known), cells).dictionary_encode()
-        kinds = []
-        sentences = []
-        for text in asked.dictionary.to_pylist():
-            kind, sentence = advise_kept(text)
-            kinds.append(kind)
-            sentences.append(sentence)
-        kind_of_row = pa.array(kinds, pa.string()).take(asked.indices)
-        sentence_of_row = pa.array(sentences, pa.string()).take(asked.indices)
+        asked = texts_where(pc.invert(is_known), cells)
+        advised = map_distinct_texts(advise_kept, asked, ADVICE)
         question = pc.binary_join_element_wise(DID_YOU_MEAN, meant, "?", "")
-        kind_of_row = pc.if_else(is_known, "typo", kind_of_row)
-        sentence_of_row = pc.if_else(is_known, question, sentence_of_row)
+        kind = pc.if_else(is_known, "typo", pc.struct_field(advised, "kind"))
+        text = pc.if_else(is_known, question, pc.struct_field(advised, "text"))
         nothing = pa.nulls(len(self), pa.string())
-        advice = {
-            "kind": replace_texts(nothing, rows, kind_of_row),
-            "text": replace_texts(nothing, rows, sentence_of_row),
+        columns = {
+            "kind": replace_texts(nothing, rows, kind),
+            "text": replace_texts(nothing, rows, text),
         }
-        return pa.table(advice)
+        return pa.table(columns)
+
+
+ADVICE = pa.struct({"kind": pa.string(), "text": pa.string()})
 
 
 def advise_kept(text: str) -> tuple[str | None, str | None]:
     """As `advise`; kept for texts of usual length, which come again in other pieces of a file."""
-    return advise_short(text) if len(text) <= LONGEST_KEPT else advise(text)
+    if len(text) > LONGEST_KEPT:
+        return advise(text)
+    return advise_short(text)
 
 
 advise_short = lru_cache(1 << 15)(advise)
@@ -298,38 +310,40 @@ def as_flags(values: pa.Array) -> pa.BooleanArray:
     """True and false, also as text in any case, or as 1 and 0 from a database."""
     if pa.types.is_boolean(values.type):
         return values
-    coded = read_present(values).dictionary_encode()
-    flags = []
-    for text in pc.utf8_lower(coded.dictionary).to_pylist():
-        if text not in TRUTH:
-            raise Foreign(text)
-        flags.append(TRUTH[text])
-    return pa.array(flags, pa.bool_()).take(coded.indices)
+    return map_distinct_texts(flag_of, read_present(values), pa.bool_())
+
+
+def flag_of(text: str) -> bool | None:
+    word = text.lower()
+    if word not in TRUTH:
+        raise Foreign(word)
+    return TRUTH[word]
 
 
 def as_moments(values: pa.Array) -> pa.TimestampArray:
     """Times in UTC, also as text."""
-    kind = pa.timestamp("us", tz="UTC")
+    moment = ARROW_TYPES["moment"]
     if pa.types.is_timestamp(values.type) or pa.types.is_null(values.type):
-        return values.cast(kind, safe=False)
+        return values.cast(moment, safe=False)
     coded = values.dictionary_encode()
-    if not len(coded.dictionary):
-        return pa.nulls(len(values), kind)
-    first = coded.dictionary[0].as_py()
+    distinct = coded.dictionary
+    if not len(distinct):
+        return pa.nulls(len(values), moment)
+    first = distinct[0].as_py()
     if not is_text(values.type):
         raise Foreign(first)
-    texts = read_present(coded.dictionary).to_pylist()
+    texts = read_present(distinct).to_pylist()
     try:
         moments = pd.to_datetime(texts, utc=True, format="mixed")
     except ValueError:
         raise Foreign(first) from None
-    utc = pa.array(moments, from_pandas=True).cast(kind, safe=False)
+    utc = pa.array(moments, from_pandas=True).cast(moment, safe=False)
     return utc.take(coded.indices)
 
 
 READ: dict[str, Callable[[pa.Array], pa.Array]] = {
-    "verdict": lambda values: as_words(values, Verdict),
-    "status": lambda values: as_words(values, Status),
+    "verdict": partial(as_words, words=Verdict),
+    "status": partial(as_words, words=Status),
     "bool": as_flags,
     "text": read_present,
     "moment": as_moments,

@@ -11,6 +11,10 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from ..model.arrow import Bools, Rows
+
+Hashes = npt.NDArray[np.uint64]
+
 
 class SeenAddresses:
     """The addresses of earlier pieces, as hashes in order."""
@@ -31,15 +35,21 @@ class SeenAddresses:
         hashes = hash_texts(unique)
         order = np.argsort(hashes)  # a search is several times as fast in order
         ordered = hashes[order]
-        place = np.searchsorted(self.hashes, ordered)
-        is_new = np.ones(len(hashes), np.bool_)
-        if len(self.hashes):
-            last = len(self.hashes) - 1
-            is_new[order] = self.hashes[np.minimum(place, last)] != ordered
-        added = is_new[order]
-        self.hashes = np.insert(self.hashes, place[added], ordered[added])
+        places, is_known = find_hashes(self.hashes, ordered)
+        self.hashes = np.insert(self.hashes, places[~is_known], ordered[~is_known])
+        is_new = np.empty(len(hashes), np.bool_)
+        is_new[order] = ~is_known
         return unique.filter(pa.array(is_new))
 
 
-def hash_texts(texts: pa.StringArray) -> npt.NDArray[np.uint64]:
+def hash_texts(texts: pa.StringArray) -> Hashes:
     return pd.util.hash_array(texts.to_numpy(zero_copy_only=False), categorize=False)
+
+
+def find_hashes(table: Hashes, hashes: Hashes) -> tuple[Rows, Bools]:
+    """For each hash its place in a table, which ascends, and whether it is there."""
+    places = np.searchsorted(table, hashes)
+    if not len(table):
+        return places, np.zeros(len(hashes), np.bool_)
+    nearest = np.minimum(places, len(table) - 1)
+    return places, table[nearest] == hashes

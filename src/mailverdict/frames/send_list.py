@@ -199,7 +199,8 @@ class SendListMaker:
         self.actions.update(action.to_pylist())
         addresses = strip_texts(rows.addresses)
         identifiers = self.read_identifiers(rows)
-        is_sent = to_bools(pc.equal(action, "send").fill_null(False))
+        is_sent = to_bools(pc.equal(action, "send"))
+        is_removed = to_bools(pc.equal(action, "drop"))
         mailboxes = find_mailboxes(addresses).names
         is_repeat = self.find_repeats(mailboxes, is_sent)
         if not self.keeps_repeats:
@@ -210,24 +211,28 @@ class SendListMaker:
         is_used = self.identifiers.find_repeats(named) > 0
         identifiers = pc.if_else(pa.array(is_used), None, identifiers)
 
-        is_removed = to_bools(pc.equal(action, "drop").fill_null(False))
         removed = pa.array(is_removed)
         self.add_candidates(identifiers.filter(removed), addresses.filter(removed))
-        written = strip_texts(rows.texts)
-        is_changed = to_bools(pc.not_equal(written, addresses).fill_null(False))
-        is_by_address = to_bools(identifiers.is_null())
-        with_old = pa.array(is_changed & is_by_address & (is_sent | is_removed))
-        old = old_addresses(
-            written.filter(with_old).to_pylist(), addresses.filter(with_old).to_pylist()
-        )
-        self.add_candidates(
-            pa.nulls(len(old), pa.string()), pa.array(old, pa.string()), is_old=True
-        )
+        is_by_address = to_bools(identifiers.is_null()) & (is_sent | is_removed)
+        self.add_old_addresses(rows, addresses, is_by_address)
         sent = pa.array(is_sent)
         self.sent += sent.true_count
         return self.table_of(
             identifiers.filter(sent), addresses.filter(sent), self.importer.address
         )
+
+    def add_old_addresses(
+        self, rows: Results, addresses: pa.StringArray, is_by_address: Bools
+    ) -> None:
+        """Keep the cells of repaired rows that the service finds by their address."""
+        written = strip_texts(rows.texts)
+        is_changed = to_bools(pc.not_equal(written, addresses))
+        changed = pa.array(is_changed & is_by_address)
+        cells = written.filter(changed).to_pylist()
+        repaired = addresses.filter(changed).to_pylist()
+        old = pa.array(old_addresses(cells, repaired), pa.string())
+        without = pa.nulls(len(old), pa.string())
+        self.add_candidates(without, old, is_old=True)
 
     def read_identifiers(self, rows: Results) -> pa.StringArray:
         """The identifier of each row as text; null where there is none."""
@@ -236,7 +241,8 @@ class SendListMaker:
         cells = to_array(rows.data.cells(self.identifier))
         if pa.types.is_floating(cells.type):  # as pandas reads whole numbers beside empty cells
             whole = cells.cast(pa.int64(), safe=False)
-            if pc.all(pc.equal(whole, cells)).as_py() is not False:
+            is_whole = pc.all(pc.equal(whole, cells))
+            if is_whole.as_py() is not False:
                 cells = whole
         texts = strip_texts(as_text(cells))
         return pc.if_else(pc.equal(texts, ""), None, texts)
@@ -265,22 +271,20 @@ class SendListMaker:
         identifiers = one_array(table["identifier"])
         is_sent = self.mailboxes.has(find_mailboxes(addresses).names)
         is_sent |= self.identifiers.has(identifiers)
-        is_one = pc.match_substring_regex(addresses, ONE_ADDRESS).fill_null(False)
+        is_one = pc.match_substring_regex(addresses, ONE_ADDRESS)
         is_named = to_bools(identifiers.is_valid()) | to_bools(is_one)
         is_taken = is_named & ~is_sent
-        is_old = to_bools(one_array(table["is_old"]))
+        is_old = to_bools(table["is_old"])
         self.left_out = int(np.count_nonzero(~is_taken & ~is_old))
-        people = pd.DataFrame(
-            {
-                "identifier": identifiers.to_pandas(),
-                "address": pc.utf8_lower(addresses).to_pandas(),
-            }
-        )
         taken = pa.array(is_taken)
-        is_first = pa.array(~people[is_taken].duplicated().to_numpy(bool))
+        identifiers = identifiers.filter(taken)
+        addresses = addresses.filter(taken)
+        folded = pc.utf8_lower(addresses)
+        people = pa.table({"identifier": identifiers, "address": folded}).to_pandas()
+        is_first = pa.array(~people.duplicated().to_numpy(bool))
         return self.table_of(
-            identifiers.filter(taken).filter(is_first),
-            addresses.filter(taken).filter(is_first),
+            identifiers.filter(is_first),
+            addresses.filter(is_first),
             self.importer.remove_address,
         )
 
@@ -305,11 +309,11 @@ class SendListMaker:
         if self.left_out:
             rows = count_of(self.left_out, "dropped row is", "dropped rows are")
             notes.append(f"{rows} not taken off: of a person who is sent, or without an address")
-        others = [
-            f"{self.actions[action]:,} {words}"
-            for action, words in NEITHER.items()
-            if self.actions[action]
-        ]
+        others = []
+        for action, words in NEITHER.items():
+            count = self.actions[action]
+            if count:
+                others.append(f"{count:,} {words}")
         if others:
             notes.append(f"in neither file: {', '.join(others)}")
         notes.append(f"to take people off {label}: {self.importer.remove}")

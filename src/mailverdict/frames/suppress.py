@@ -18,6 +18,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, overload
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -275,25 +276,15 @@ class SuppressionList:
         Returns how many rows say so, by column. An error if a column is not there, or if no row has
         a value.
         """
-        absent: dict[Any, set[Any]] = {rule.column: set(rule.values) for rule in rules}
-        values: dict[Any, Counter[str]] = {rule.column: Counter() for rule in rules}
-        rows: Counter[Any] = Counter()
+        applied = list(map(AppliedRule, rules))
         for table in tables():
-            for rule in rules:
-                check_column(rule.column, table.labels())
-                cells = table.cells(rule.column)
-                counts = count_values(cells)
-                absent[rule.column] &= rule.absent(counts)
-                values[rule.column].update(counts)
-                frequent = values[rule.column].most_common(MOST_VALUES)
-                values[rule.column] = Counter(dict(frequent))
-                says_no = rule.find(cells)
-                rows[rule.column] += says_no.true_count
+            for rule in applied:
+                says_no = rule.find(table)
                 self.add_people(table.values(), says_no)
-        for rule in rules:
-            rule.refuse(absent[rule.column], values[rule.column])
+        for rule in applied:
+            rule.check_values()
         self.rules = (*self.rules, *rules)
-        return dict(rows)
+        return {rule.column: rule.rows for rule in applied}
 
     def add_people(self, cells: Any, says_no: pa.BooleanArray) -> None:
         """Add the mailboxes of some rows, also of those with several addresses."""
@@ -337,7 +328,8 @@ class SuppressionList:
                 f"another is given as {HOW_TO_NAME}"
             )
         if self.refused:
-            shown = first_of([repr(printable_text(entry, 60)) for entry in self.refused], SHOWN)
+            entries = [repr(printable_text(entry, 60)) for entry in self.refused]
+            shown = first_of(entries, SHOWN)
             notices.append(
                 f"{self.refused.total():,} of {self.size:,} entries of the suppression list "
                 f"are neither an address nor a domain and suppress nothing: {shown}"
@@ -348,16 +340,46 @@ class SuppressionList:
         """Which rows are on the list; null for rows without an address."""
         domains = rows.domains.dictionary_encode()
         names = domains.dictionary.to_pylist()
+        listed = set(below_any(names, frozenset(self.domains)))
         # Domains of the same mailboxes are one, as googlemail.com and gmail.com.
         alike = list(map(mailbox_domain, names))
-        listed = set(below_any(names, frozenset(self.domains)))
-        listed.update(below_any(alike, frozenset(map(mailbox_domain, self.domains))))
-        is_listed = pa.array([code in listed for code in range(len(names))], pa.bool_())
-        by_domain = is_listed.take(domains.indices)
+        alike_on_list = frozenset(map(mailbox_domain, self.domains))
+        listed.update(below_any(alike, alike_on_list))
+        is_listed = np.zeros(len(names), np.bool_)
+        is_listed[list(listed)] = True
+        by_domain = pa.array(is_listed).take(domains.indices)
         mailboxes = pa.array(sorted(self.mailboxes), pa.string())
         by_address = pc.is_in(rows.names, value_set=mailboxes)
-        is_found = pc.or_(by_domain, by_address)
-        return pc.if_else(rows.names.is_valid(), is_found, None)
+        is_on_list = pc.or_(by_domain, by_address)
+        return pc.if_else(rows.names.is_valid(), is_on_list, None)
+
+
+class AppliedRule:
+    """A rule, and what the pieces of a table have in its column."""
+
+    def __init__(self, rule: WhereRule) -> None:
+        self.rule = rule
+        self.column = rule.column
+        self.rows = 0  # that say no
+        self.absent = set(rule.values)  # values that no piece has
+        self.counts: Counter[str] = Counter()  # rows of the most frequent values
+
+    def find(self, table: Table) -> pa.BooleanArray:
+        """Which rows of the next piece say no."""
+        check_column(self.column, table.labels())
+        cells = table.cells(self.column)
+        counts = count_values(cells)
+        self.absent &= self.rule.absent(counts)
+        self.counts.update(counts)
+        frequent = self.counts.most_common(MOST_VALUES)
+        self.counts = Counter(dict(frequent))
+        says_no = self.rule.find(cells)
+        self.rows += says_no.true_count
+        return says_no
+
+    def check_values(self) -> None:
+        """Raise `SettingsError` for a value that no piece has."""
+        self.rule.refuse(self.absent, self.counts)
 
 
 def read_entries(text: str) -> Sequence[str]:

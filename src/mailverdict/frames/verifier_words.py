@@ -55,9 +55,13 @@ def judge_rows(
     cells = pd.DataFrame(lists, range(size), dtype=object)
     groups = cells.groupby(list(cells), dropna=False, sort=False)
     codes: npt.NDArray[Any] = groups.ngroup().to_numpy(copy=True)
+    distinct = cells.drop_duplicates()
     answers = []
-    for row in cells.drop_duplicates().to_dict("records"):
-        filled = {str(name): cell for name, cell in row.items() if cell is not None}
+    for row in distinct.to_dict("records"):
+        filled = {}
+        for name, cell in row.items():
+            if cell is not None:
+                filled[str(name)] = cell
         answers.append(judge_row(layout, filled, outcomes))
     return answers, codes
 
@@ -89,12 +93,17 @@ def judge_row(
     named: list[Reason] = []
     if meaning is not None and not unknown and meaning not in tuple(Verdict):
         named += map(Reason, meaning.split())
+    raised = list(named)
     flags: dict[str, bool | None] = {}
     for name in FLAGS:
-        flags[name] = True if name in named else truth_of(words.get(name))
-    raised = [Reason(name) for name in FLAGS if flags[name] and name != "free"]
-    reasons = order_reasons([*named, *raised])
+        flags[name] = truth_of(words.get(name))
+        if name in named:
+            flags[name] = True
+        if flags[name] and name != "free":
+            raised.append(Reason(name))
+    reasons = order_reasons(raised)
 
+    joined = ";".join(reasons)
     service_word = own_word(unknown or shown_word(cells, words))
     with_own = ";".join([service_word, *reasons])
     if unknown or meaning in (None, Verdict.UNKNOWN):
@@ -102,8 +111,8 @@ def judge_row(
     if meaning == Verdict.INVALID:
         return Answer(Status.DONE, Verdict.INVALID, with_own, flags)
     if meaning == Verdict.RISKY:
-        return Answer(Status.DONE, Verdict.RISKY, ";".join(reasons) or service_word, flags)
-    return Answer(Status.DONE, verdict_of(reasons), ";".join(reasons), flags)
+        return Answer(Status.DONE, Verdict.RISKY, joined or service_word, flags)
+    return Answer(Status.DONE, verdict_of(reasons), joined, flags)
 
 
 def words_in(cell: str) -> frozenset[str]:
@@ -198,7 +207,8 @@ def own_word(text: str) -> str:
     >>> own_word("Global Suppression")
     'global_suppression'
     """
-    return re.sub(r"\W+", "_", text[:LONGEST_CELL].lower()).strip("_")[:LONGEST_WORD]
+    word = re.sub(r"\W+", "_", text[:LONGEST_CELL].lower())
+    return word.strip("_")[:LONGEST_WORD]
 
 
 def check_words(

@@ -34,7 +34,7 @@ from ..checks.syntax.column import observe_column
 from ..errors import ColumnError, InputError, SettingsError
 from ..files.table_file import UNSPECIFIED, ReadOptions
 from ..model.address import address_keys
-from ..model.arrow import one_array, texts_where, to_bools
+from ..model.arrow import map_distinct_texts, one_array, texts_where, to_bools
 from ..model.paths import user_path
 from ..model.table import SOURCE_JOURNAL, SOURCE_LOCAL, SOURCE_REMOTE, complete_table
 from ..model.words import (
@@ -97,6 +97,14 @@ COLUMNS = (*choose_columns("core", clean=False), BY_NAME["source"], BY_NAME["che
 DOMAIN = re.compile(r"[a-z0-9.-]{1,250}\.[a-z]{2,63}", re.IGNORECASE)
 STATUS_LIKE = re.compile("status|result|verdict|state")  # in the name of a column
 NO_HEADER = ["column_1", "column_2"]  # the names of two columns of a file without a header
+# What an answer says of a row, in the result schema.
+WORD_COLUMNS = ("status", "result", "reasons", "source")
+ANSWER_SCHEMA = pa.schema(
+    [
+        *(pa.field(name, pa.string()) for name in WORD_COLUMNS),
+        *(pa.field(name, pa.bool_()) for name in FLAGS),
+    ]
+)
 # For each type those whose ``valid`` says as much; `smtp` does not ask blacklists.
 DEEP_ENOUGH = {
     ValidationType.MX: (ValidationType.MX, ValidationType.MX_BLACKLIST, ValidationType.SMTP),
@@ -105,6 +113,9 @@ DEEP_ENOUGH = {
 }
 HOW_TO_NAME = "column= of read_verdicts (beside --known as --against-column)"
 WHOSE = "give what read_verdicts returned, a verified frame, or the export of another verifier"
+SETTLED = pa.array([str(Verdict.VALID), str(Verdict.INVALID)])
+OUR_SOURCES = pa.array([SOURCE_LOCAL, SOURCE_REMOTE, None])
+MOMENT = pa.timestamp("us", tz="UTC")
 
 
 @overload
@@ -245,7 +256,9 @@ def read_verdicts(
     library = library_of(frame)
     out: Any = answers.select(["email"]).rename_columns([COLUMN])
     if library == "pandas":
-        index = frame.index if frame is not None else None
+        index = None
+        if frame is not None:
+            index = frame.index
         out = pd.DataFrame({COLUMN: to_string(answers["email"])}, index=index)
     elif library == "polars":
         out = polars_of(out)
@@ -308,21 +321,28 @@ class KnownAnswers:
             kind = rows["validation_type"].cast(pa.string())
             source = rows["source"].cast(pa.string())
             verdict = rows["result"].cast(pa.string())
-            is_enough = pc.is_in(kind, value_set=pa.array(map(str, DEEP_ENOUGH[wanted])))
-            is_weak = pc.and_not(pc.equal(source, SOURCE_JOURNAL), is_enough)
+            enough = pa.array(map(str, DEEP_ENOUGH[wanted]))
+            is_enough = pc.is_in(kind, value_set=enough)
+            is_ours = pc.equal(source, SOURCE_JOURNAL)
+            is_weak = pc.and_not(is_ours, is_enough)
             is_valid = pc.equal(verdict, str(Verdict.VALID))
-            rows = rows.filter(pc.invert(pc.and_(is_weak, is_valid)))
+            is_left_out = pc.and_(is_weak, is_valid)
+            rows = rows.filter(pc.invert(is_left_out))
         if max_age is None:
             return replace(self, rows=rows)
         # A longer age than ten thousand years has no date.
-        oldest = (now or datetime.now(UTC)) - timedelta(seconds=min(max_age, 6e10))
-        is_older = pc.less(rows["checked_at"], pa.scalar(oldest, rows["checked_at"].type))
+        age = timedelta(seconds=min(max_age, 6e10))
+        oldest = (now or datetime.now(UTC)) - age
+        checked_at = rows["checked_at"]
+        is_older = pc.less(checked_at, pa.scalar(oldest, checked_at.type))
         kept = rows.filter(pc.invert(is_older.fill_null(False)))
-        return KnownAnswers(kept, self.left_out + len(rows) - len(kept))
+        left_out = len(rows) - len(kept)
+        return KnownAnswers(kept, self.left_out + left_out)
 
     def find(self, texts: pa.StringArray) -> pa.Int32Array:
         """For each stripped text its row; null where there is none."""
-        return pc.index_in(address_keys(texts), value_set=one_array(self.rows["email"]))
+        known = one_array(self.rows["email"])
+        return pc.index_in(address_keys(texts), value_set=known)
 
     def describe(self) -> str:
         """How many addresses are settled, and how old the answers are."""
@@ -357,26 +377,26 @@ def read_known(known: Any, given: ExportOptions | None = None) -> KnownAnswers |
     if known is None or isinstance(known, KnownAnswers):
         return known
     answers = read_answers(known, given or ExportOptions())
-    settled = pa.array([str(Verdict.VALID), str(Verdict.INVALID)])
     verdict = answers["result"].cast(pa.string())
-    rows = answers.filter(pc.is_in(verdict, value_set=settled))
-    seen = observe_column(one_array(rows["email"]))
-    rows = rows.filter(seen["well_formed"])
+    rows = answers.filter(pc.is_in(verdict, value_set=SETTLED))
+    syntax = observe_column(one_array(rows["email"]))
+    rows = rows.filter(syntax["well_formed"])
 
     keys = address_keys(one_array(rows["email"]))
     rows = put_column(rows, "email", keys)
     source = one_array(rows["source"].cast(pa.string()))
-    is_ours = pc.is_in(source, value_set=pa.array([SOURCE_LOCAL, SOURCE_REMOTE, None]))
+    is_ours = pc.is_in(source, value_set=OUR_SOURCES)
     source = pc.if_else(is_ours, SOURCE_JOURNAL, source)
     rows = put_column(rows, "source", source.dictionary_encode())
 
     answered = pd.DataFrame({"key": keys.to_pylist(), "result": rows["result"].to_pylist()})
     key = answered["key"]
-    pairs = answered.drop_duplicates()
-    contradicted = pairs["key"][pairs["key"].duplicated()]
-    is_settled = ~key.isin(contradicted)
-    is_first = ~key.duplicated()
-    return KnownAnswers(rows.filter(pa.array(is_settled & is_first, pa.bool_())))
+    key_of_pair = answered.drop_duplicates()["key"]
+    contradicted = key_of_pair[key_of_pair.duplicated()]
+    is_open = key.isin(contradicted)
+    is_repeated = key.duplicated()
+    is_kept = pa.array(~(is_open | is_repeated), pa.bool_())
+    return KnownAnswers(rows.filter(is_kept))
 
 
 # --- where the rows are from ----------------------------------------------------------------------
@@ -465,11 +485,12 @@ def own_answers(rows: Results) -> pa.Table:
     """The rows of a verified frame."""
     texts = strip_texts(rows.addresses.fill_null(""))
     no_status = pc.if_else(is_filled(texts), str(Status.PENDING), str(Status.MISSING))
+    verdict = rows["verdict"]
     reasons = pc.coalesce(rows["reasons"], rows.why).fill_null("")
     words = {
         "status": pc.coalesce(rows["status"], no_status),
-        "result": rows["verdict"],
-        "reasons": texts_where(rows["verdict"].is_valid(), reasons),
+        "result": verdict,
+        "reasons": texts_where(verdict.is_valid(), reasons),
         "source": rows["source"],
     }
     columns = {"email": where_filled(texts, texts)}
@@ -573,8 +594,10 @@ def guess_general(export: Export) -> Chosen | None:
                 possible.append(position)
     if not possible:
         return None
-    chosen, *others = [repr(export.names[position])[:80] for position in possible]
-    beside = f"; {first_of(others, SHOWN)} is not read" if others else ""
+    chosen, *others = [f"{export.names[position]!r:.80}" for position in possible]
+    beside = ""
+    if others:
+        beside = f"; {first_of(others, SHOWN)} is not read"
     warn_user(
         f"{export.place} is read as the export of another verifier, with its results in column "
         f"{chosen}{beside}; to say otherwise, {how_to_name(export)}"
@@ -621,7 +644,9 @@ def how_to_name(export: Export) -> str:
 def export_answers(export: Export, given: ExportOptions) -> pa.Table:
     """The rows of an export."""
     layout, places = choose_layout(export, given)
-    cells = {ours: read_present(export.columns[position]) for ours, position in places.items()}
+    cells = {}
+    for field, position in places.items():
+        cells[field] = read_present(export.columns[position])
     texts = read_export_addresses(export, given.column, layout, places)
     nothing = pa.nulls(len(texts), pa.string())
     suggestions = cells.pop("suggestion", nothing)
@@ -629,29 +654,36 @@ def export_answers(export: Export, given: ExportOptions) -> pa.Table:
     cells.pop("email", None)
     answers, codes = judge_rows(layout, cells, given.outcomes or {}, len(texts))
     check_words(export.place, layout, answers, codes)
-    codes[~to_bools(is_filled(texts))] = len(answers)
+    is_missing = ~to_bools(is_filled(texts))
+    codes[is_missing] = len(answers)
     answers.append(Answer(Status.MISSING))
 
-    def by_row(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-        return pa.array(values, kind).take(pa.array(codes))
-
-    words: dict[str, list[str | None]] = {"status": [], "result": [], "reasons": [], "source": []}
-    for answer in answers:
-        words["status"].append(str(answer.status))
-        words["result"].append(answer.verdict)
-        words["reasons"].append(answer.reasons)
-        source = layout.service if answer.verdict else None
-        words["source"].append(source)
+    rows = answer_table(answers, layout.service).take(pa.array(codes))
     columns = {}
-    for name, values in words.items():
-        columns[name] = by_row(values, pa.string()).dictionary_encode()
+    for name in WORD_COLUMNS:
+        columns[name] = one_array(rows[name]).dictionary_encode()
     for name in FLAGS:
-        flags = [answer.flags.get(name) for answer in answers]
-        columns[name] = by_row(flags, pa.bool_())
+        columns[name] = one_array(rows[name])
     columns["suggestion"] = suggested_addresses(texts, suggestions)
     columns["email"] = where_filled(texts, texts)
-    columns["checked_at"] = moments_of(moments)
+    columns["checked_at"] = map_distinct_texts(parse_moment, moments, MOMENT)
     return complete_table(columns, len(texts))
+
+
+def answer_table(answers: Sequence[Answer], service: str) -> pa.Table:
+    """The words and flags of each answer, as the result schema names them."""
+    rows = []
+    for answer in answers:
+        row: dict[str, Any] = {
+            "status": str(answer.status),
+            "result": answer.verdict,
+            "reasons": answer.reasons,
+            **answer.flags,
+        }
+        if answer.verdict is not None:
+            row["source"] = service
+        rows.append(row)
+    return pa.Table.from_pylist(rows, ANSWER_SCHEMA)
 
 
 def read_export_addresses(
@@ -665,9 +697,11 @@ def read_export_addresses(
         check_column(column, export.names)
         chosen = [export.names.index(str(column))]
     elif "email" in places:
+        chosen = [places["email"]]
         last = last_places(export.names)
-        theirs = [name for name in layout.columns.get("email", ()) if name in last]
-        chosen = [places["email"], *(last[name] for name in theirs)]
+        for name in layout.columns.get("email", ()):
+            if name in last:
+                chosen.append(last[name])
     else:
         chosen = [guess_place(export, without=places.values())]
     first, *others = dict.fromkeys(chosen)
@@ -675,7 +709,8 @@ def read_export_addresses(
     for position in others:
         more = read_cells(export.columns[position], longest=MAX_CELL)["text"]
         texts = pc.if_else(is_filled(texts), texts, more)
-    return strip_texts(repair_column(texts, suggests_domains=False)["text"])
+    repaired = repair_column(texts, suggests_domains=False)
+    return strip_texts(repaired["text"])
 
 
 def guess_place(export: Export, without: Collection[int]) -> int:
@@ -716,21 +751,16 @@ def suggested_addresses(texts: pa.StringArray, cells: pa.StringArray) -> pa.Stri
     return pa.array(suggestions, pa.string())
 
 
-def moments_of(cells: pa.StringArray) -> pa.TimestampArray:
-    """When each row was checked; null where the cell is no time or an ambiguous one."""
-    coded = cells.dictionary_encode()
-    moments = [parse_moment(text) for text in coded.dictionary.to_pylist()]
-    return pa.array(moments, pa.timestamp("us", tz="UTC")).take(coded.indices)
-
-
 def kinds_of(rows: Results) -> pa.StringArray:
     """The validation type of each row; null where nothing shows it.
 
     Only a mail server shows what is catch-all.
     """
-    noted = pa.scalar(rows.data.notes().get("validation_type"), pa.string())
-    is_shown = rows["catch_all"].is_valid()
-    shown = pc.if_else(is_shown, pa.scalar(str(ValidationType.SMTP)), noted)
+    noted = rows.data.notes().get("validation_type")
+    smtp = pa.scalar(str(ValidationType.SMTP))
+    is_smtp = rows["catch_all"].is_valid()
+    kinds = pc.if_else(is_smtp, smtp, pa.scalar(noted, pa.string()))
     if "validation_type" not in rows:
-        return shown
-    return pc.coalesce(rows["validation_type"].cast(pa.string()), shown)
+        return kinds
+    written = rows["validation_type"].cast(pa.string())
+    return pc.coalesce(written, kinds)

@@ -379,7 +379,9 @@ def show_progress(
         return
     if not wants_bar(progress=progress, is_free=is_free):
         return
-    widget = run._live_widget(has_buttons=False) if is_marimo() else None
+    widget = None
+    if is_marimo():
+        widget = run._live_widget(has_buttons=False)
     if widget is not None:
         import marimo  # noqa: PLC0415 - it runs this code
 
@@ -403,9 +405,10 @@ def describe_spamtraps(run: Run[Any]) -> list[str]:
     count = pc.sum(run._settled_table()["spamtrap"]).as_py()
     if not count:
         return []
-    found = count_of(count, "address is", "addresses are")
+    addresses = count_of(count, "address is", "addresses are")
     return [
-        f"{found} of domains on a list of spamtraps: policies drop them with columns='core', "
+        f"{addresses} of domains on a list of spamtraps: policies drop them with "
+        "columns='core', "
         "which has `spamtrap`"
     ]
 
@@ -432,13 +435,17 @@ def describe_origin(
         "version": __version__,
         "lists": lists,
     }
-    return {**note, "answered_by": answered_by} if answered_by else note
+    if answered_by:
+        note["answered_by"] = answered_by
+    return note
 
 
 def origin_of(options: Options) -> dict[str, Any]:
     """What makes the answers of a run with these options."""
     backend = options.backend
-    lists = backend.lists_version() if isinstance(backend, LocalBackend) else None
+    lists = None
+    if isinstance(backend, LocalBackend):
+        lists = backend.lists_version()
     label = str(getattr(backend, "label", ""))
     return describe_origin(options.validation_type, backend.source, lists=lists, answered_by=label)
 
@@ -503,8 +510,8 @@ def tables_of(data: Any, column: ColumnChoice | None) -> list[Table]:
         table_of(data, None)  # a frame: an error that names its columns
         raise ColumnError("column=[]: give the name of a column")
     first = table_of(data, column[0])
-    tables = [first, *(table_of(first.frame, each) for each in column[1:])]  # a stream is read once
+    others = [table_of(first.frame, label) for label in column[1:]]  # a stream is read once
     for position, label in enumerate(column):
         if label in column[:position]:
             raise ColumnError(f"column {label!r} is given twice")
-    return tables
+    return [first, *others]
