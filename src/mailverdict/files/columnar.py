@@ -12,7 +12,7 @@ files.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -69,15 +69,15 @@ class TypedFile(TableFile):
         self, only: Collection[str] | None = None, *, with_lines: bool = False
     ) -> Iterator[pa.Table]:
         used = self.positions(only)
-        # Names that are not unique choose nothing: all columns are read then.
-        names = [self.columns[at] for at in used] if self.is_unique else None
+        names = None
+        keys: list[Any] = used  # of the columns of a batch
+        if self.is_unique:  # else they choose nothing: all columns are read
+            names = [self.columns[position] for position in used]
+            keys = names
         for batch in self.scan(names):
             for start in range(0, len(batch), PIECE_ROWS):
                 part = batch.slice(start, PIECE_ROWS)
-                if self.is_unique:
-                    columns = [part.column(self.columns[at]) for at in used]
-                else:
-                    columns = [part.column(at) for at in used]
+                columns = map(part.column, keys)
                 cells = dict(zip(used, columns, strict=True))
                 yield self.piece(cells, len(part))
 
@@ -91,7 +91,8 @@ def parquet_batches(path: Path, columns: Sequence[str] | None) -> Iterator[pa.Re
     with pyarrow.parquet.ParquetFile(path) as file:
         metadata = file.metadata
         schema = file.schema_arrow
-    texts = {field.name for field in schema if is_text(field.type)} - delta_columns(metadata)
+    texts = {field.name for field in schema if is_text(field.type)}
+    texts -= delta_columns(metadata)
     with pyarrow.parquet.ParquetFile(path, read_dictionary=sorted(texts)) as reader:
         for group in range(metadata.num_row_groups):
             rows = rows_at_once(metadata.row_group(group), columns, texts)
@@ -100,9 +101,9 @@ def parquet_batches(path: Path, columns: Sequence[str] | None) -> Iterator[pa.Re
                 if not batch.num_columns:
                     yield batch
                     continue
-                fields = [schema.field(name) for name in batch.schema.names]
+                kinds = pa.schema([schema.field(name) for name in batch.schema.names])
                 for part in parts_of(batch):
-                    yield part.cast(pa.schema(fields))
+                    yield part.cast(kinds)
 
 
 def delta_columns(metadata: Any) -> set[str]:
@@ -151,7 +152,8 @@ def parts_of(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         octets += shared_octets(column)
     parts = np.cumsum(octets) // PIECE_OCTETS
     _, starts = np.unique(parts, return_index=True)
-    for start, end in pairwise([*starts.tolist(), len(batch)]):
+    borders = [*starts.tolist(), len(batch)]
+    for start, end in pairwise(borders):
         yield batch.slice(start, end - start)
 
 
@@ -166,8 +168,9 @@ def shared_octets(column: pa.Array) -> Any:
         lengths = pc.run_end_decode(encoded).slice(column.offset, len(column))
     elif pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
         # Each view has four numbers; the first is the length.
-        views = np.frombuffer(column.buffers()[1], np.int32).reshape(-1, 4)
-        return views[column.offset : column.offset + len(column), 0]
+        numbers = np.frombuffer(column.buffers()[1], np.int32)
+        all_lengths = numbers[0::4]
+        return all_lengths[column.offset : column.offset + len(column)]
     else:
         return 0
     return lengths.fill_null(0).cast(pa.int64()).to_numpy(zero_copy_only=False)
@@ -210,24 +213,35 @@ def open_parquet_folder(path: Path, name: str) -> TypedFile:
     dataset = open_files(schema)
 
     def scan(columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
-        fields = [schema.field(name) for name in columns or schema.names]
+        wanted = pa.schema([schema.field(name) for name in columns or schema.names])
         for fragment in dataset.get_fragments():
             keys = pyarrow.dataset.get_partition_keys(fragment.partition_expression)
             in_file = set(fragment.physical_schema.names) - keys.keys()
-            names = [field.name for field in fields if field.name in in_file]
+            names = [name for name in wanted.names if name in in_file]
             for batch in parquet_batches(Path(fragment.path), names):
-                arrays = []
-                for field in fields:
-                    if field.name in in_file:
-                        arrays.append(batch.column(field.name).cast(field.type))
-                    else:  # the name of a folder has it, or only other files
-                        value = pa.scalar(keys.get(field.name)).cast(field.type)
-                        arrays.append(pa.repeat(value, len(batch)))
-                yield pa.record_batch(arrays, schema=pa.schema(fields))
+                yield complete_batch(batch, wanted, keys)
 
     opened = TypedFile(path, name, schema.remove_metadata(), scan)
     opened.remarks += folder_remarks(schema.names, schemas, others)
     return opened
+
+
+def complete_batch(
+    batch: pa.RecordBatch, schema: pa.Schema, keys: Mapping[str, Any]
+) -> pa.RecordBatch:
+    """A batch of a file with all columns of the table.
+
+    The name of a folder has the others, by `keys`, or only other files: then they are null.
+    """
+    arrays = []
+    for field in schema:
+        if field.name in batch.schema.names:
+            values = batch.column(field.name).cast(field.type)
+        else:
+            value = pa.scalar(keys.get(field.name)).cast(field.type)
+            values = pa.repeat(value, len(batch))
+        arrays.append(values)
+    return pa.record_batch(arrays, schema=schema)
 
 
 def open_arrow(path: Path, name: str) -> TypedFile:
@@ -254,7 +268,8 @@ def open_arrow(path: Path, name: str) -> TypedFile:
             reader = open_ipc(source)
             batches = reader
             if isinstance(reader, pa.ipc.RecordBatchFileReader):
-                batches = map(reader.get_batch, range(reader.num_record_batches))
+                numbers = range(reader.num_record_batches)
+                batches = map(reader.get_batch, numbers)
             for batch in batches:
                 # A damaged batch has places outside of its texts, which Arrow would read, too.
                 batch.validate(full=True)
@@ -309,7 +324,7 @@ def folder_remarks(
         count = count_of(
             len(others), "other file in the folder is", "other files in the folder are"
         )
-        shown = first_of([repr(other) for other in others], SHOWN)
+        shown = first_of(list(map(repr, others)), SHOWN)
         yield f"{count} not read: {shown}"
 
 
@@ -349,7 +364,8 @@ class TypedWriter:
         """Begin the file with the columns of the first piece."""
         fields = []
         for field, name in zip(piece.schema, names, strict=True):
-            fields.append(self.written_field(field).with_name(name))
+            written = self.written_field(field)
+            fields.append(written.with_name(name))
             if name != field.name:
                 self.remarks.append(f"another column {field.name} is called {name} in the file")
         self.schema = pa.schema(fields, piece.schema.metadata)

@@ -80,8 +80,10 @@ def only_member(path: Path, name: str) -> str:
             if not member.is_dir() and not is_of_macos:
                 members.append(member)
     if len(members) != 1:
-        names = first_of([repr(member.filename)[:60] for member in members], 5)
-        files = f"{len(members)} files ({names})" if members else "no file"
+        files = "no file"
+        if members:
+            names = first_of([f"{member.filename!r:.60}" for member in members], 5)
+            files = f"{len(members)} files ({names})"
         raise InputError(f"{name}: holds {files}; give a zip file with one table in it")
     if members[0].flag_bits & 1:
         raise InputError(f"{name} is encrypted; unpack it first")

@@ -99,8 +99,9 @@ def read_text(path: Path, name: str) -> tuple[str, Encoding]:
     octets = read_whole(path, name, "split it into several files")
     encoding = find_encoding(path, name, None)  # refuses UTF-32
     if encoding.name == "utf-8" and not is_utf8(octets):
-        lines = [line for line in re.split(rb"[\r\n]+", octets) if not line.isascii()]
-        encoding = guess_encoding(b"\n".join(lines)[:SAMPLE], ",")
+        lines = re.split(rb"[\r\n]+", octets)
+        telling = b"\n".join(line for line in lines if not line.isascii())
+        encoding = guess_encoding(telling[:SAMPLE], ",")
     return octets.decode(encoding.name, "replace"), encoding
 
 
@@ -109,8 +110,12 @@ def check_addresses(name: str, text: str, contacts: list[Contact]) -> None:
     count = len(ADDRESS_SIGN.findall(text))
     if not count or any(contact.addresses for contact in contacts):
         return
-    others = [other for contact in contacts for other in contact.others]
-    where = f" in {named(others)}" if others else ""
+    others: list[str] = []
+    for contact in contacts:
+        others += contact.others
+    where = ""
+    if others:
+        where = f" in {named(others)}"
     raise InputError(
         f"{name}: of {count_of(len(contacts), 'contact')} none has the property EMAIL, but the "
         f"text has {count_of(count, 'address', 'addresses')}{where}: name that property EMAIL, or "
@@ -214,8 +219,11 @@ def read_value(parameters: str, value: str) -> str:
     if "QUOTED-PRINTABLE" in parameters:
         octets = quopri.decodestring(value.encode())
         charset = CHARSET.search(parameters)
-        guessed = "utf-8" if is_utf8(octets) else "cp1252"
-        encoding = guessed if charset is None else charset[1]
+        encoding = "cp1252"
+        if charset is not None:
+            encoding = charset[1]
+        elif is_utf8(octets):
+            encoding = "utf-8"
         value = octets.decode(encoding, "replace")
     return ESCAPED.sub(unescape, value).strip()
 

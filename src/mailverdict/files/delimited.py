@@ -122,7 +122,9 @@ def open_delimited(path: Path, name: str, given: ReadOptions) -> DelimitedFile:
     if given.delimiter is not None:
         return open_with(path, name, parse_delimiter(given.delimiter), given)
     opened = open_with(path, name, "", given)
-    rare = find_rare_delimiter(opened) if len(opened.columns) == 1 else None
+    rare = None
+    if len(opened.columns) == 1:
+        rare = find_rare_delimiter(opened)
     if rare is None:
         return opened
     with opened:  # which may be a copy
@@ -137,7 +139,8 @@ def open_with(path: Path, name: str, delimiter: str, given: ReadOptions) -> Deli
     if not needs_copy(encoding.name, ""):
         scan = scan_bytes(path)
         if given.encoding is None and scan.first_damaged is not None:
-            encoding = guess_encoding(sample_lines(path, scan.first_damaged), delimiter)
+            sample = sample_lines(path, scan.first_damaged)
+            encoding = guess_encoding(sample, delimiter)
     if scan is not None and not needs_copy(encoding.name, delimiter):
         opened = open_lines(path, name, encoding, delimiter, given, scan)
         opened.stamp = stamp
@@ -165,7 +168,8 @@ def open_lines(
 
 def read_names(head: Head, name: str, encoding: str) -> list[str]:
     """The names of the columns; `InputError` for a line that cannot be a header."""
-    cells = [swap(cell, head.delimiter) for cell in decode_cells(head.cells, encoding)]
+    decoded = decode_cells(head.cells, encoding)
+    cells = [swap(cell, head.delimiter) for cell in decoded]
     if head.has_header and any("\0" in cell for cell in cells):
         raise InputError(
             f"{name} contains NUL characters in its first line: it is not a text table"
@@ -230,8 +234,10 @@ def guess_delimiter(data: bytes, likely: str = "", *, is_last: bool) -> str:
     """
     line = data.strip()
     is_one = is_last and len(line) <= LONGEST_HEADER and len(line.splitlines()) == 1
-    if is_one and len(repair_cell(line.decode("latin-1")).addresses) > 1:
-        return "\t"
+    if is_one:
+        repaired = repair_cell(line.decode("latin-1"))
+        if len(repaired.addresses) > 1:
+            return "\t"
 
     def texts(delimiter: str) -> list[list[str]]:
         return head_texts(data, delimiter.encode(), "latin-1", is_last=is_last)
@@ -251,7 +257,9 @@ def guess_delimiter(data: bytes, likely: str = "", *, is_last: bool) -> str:
 
 def find_rare_delimiter(opened: DelimitedFile) -> str | None:
     """The rare delimiter by which most first rows have an address and the cells of the header."""
-    encoding = "utf-8" if opened.format.text_encoding == "utf-8" else "latin-1"
+    encoding = "latin-1"
+    if opened.format.text_encoding == "utf-8":
+        encoding = "utf-8"
     with opened.path.open(encoding=encoding, errors="replace", newline="") as file:
         text = file.read(SAMPLE)
     for delimiter in RARE_DELIMITERS:
@@ -288,8 +296,9 @@ def delimiter_score(rows: Sequence[Sequence[str]]) -> tuple[float, float, int]:
 
 def head_texts(data: bytes, delimiter: bytes, encoding: str, *, is_last: bool) -> list[list[str]]:
     """The cells of the first rows."""
-    rows = split_rows(data[:SAMPLE], delimiter, is_last=is_last and len(data) <= SAMPLE).cells
-    if len(rows) <= FEW_ROWS and len(data) > SAMPLE:
+    is_whole = len(data) <= SAMPLE
+    rows = split_rows(data[:SAMPLE], delimiter, is_last=is_last and is_whole).cells
+    if len(rows) <= FEW_ROWS and not is_whole:
         rows = split_rows(data, delimiter, is_last=is_last).cells
     texts = []
     cells = 0
@@ -401,11 +410,12 @@ class DelimitedFile(TableFile):
         fields = [pa.field(column, pa.string(), metadata=CELL_MARK) for column in columns]
         file_format = format_of(encoding, head, columns)
         super().__init__(path, name, pa.schema(fields), file_format)
+        before = head.before_data
         self.has_header = head.has_header
         self.given = given
         self.delimiter = delimiter_octet(head.delimiter)
-        self.data_start = len(encoding.bom) + len(head.before_data)  # bytes before the first row
-        self.first_line = 1 + count_lines(head.before_data)  # number of the line there
+        self.data_start = len(encoding.bom) + len(before)  # bytes before the first row
+        self.first_line = 1 + count_lines(before)  # number of the line there
         self.stamp: tuple[int, ...] | None = None  # of a file that may change while it is read
         self.added_cells = 0  # to rows with too few
         self.ragged_lines: list[int] = []  # of rows with too many or too few cells
@@ -454,7 +464,9 @@ class DelimitedFile(TableFile):
                 wanted = max(BLOCK, len(rest))  # a long row is not split anew for each block
                 block = file.read(wanted)
                 data = rest + block
-                regular = read_regular(data, self.delimiter, columns, used) if block else None
+                regular = None
+                if block:
+                    regular = read_regular(data, self.delimiter, columns, used)
                 if regular is not None:
                     part, size = regular
                     yield part
@@ -479,14 +491,16 @@ class DelimitedFile(TableFile):
 
     def check_sizes(self, rows: Rows, line: int) -> None:
         """Raise `InputError` for a row or a cell with too many bytes; `line` is the first."""
-        for row in np.flatnonzero(np.diff(rows.starts) > LONGEST_CELL).tolist():
+        is_long = np.diff(rows.starts) > LONGEST_CELL
+        for row in np.flatnonzero(is_long).tolist():
             cells = rows.cells[row]
             number = line + rows.lines[row]
             check_columns(f"{self.name}, line {number}", len(cells), WIDE)
             octets, _ = split_end(rows.octets(row))
             if len(octets) > LONGEST_LINE:
                 self.refuse_length(number, "row", LONGEST_LINE)
-            if max(map(len, cells)) > LONGEST_CELL:
+            longest = max(map(len, cells))
+            if longest > LONGEST_CELL:
                 self.refuse_length(number, "cell", LONGEST_CELL)
 
     def refuse_length(self, line: int, what: str, longest: int) -> NoReturn:
@@ -501,17 +515,21 @@ class DelimitedFile(TableFile):
         Rows that become far larger come in several parts.
         """
         columns = len(self.columns)
-        self.added_cells += sum(columns - len(row) for row in rows.cells if len(row) < columns)
+        lacking = [columns - len(row) for row in rows.cells if len(row) < columns]
+        self.added_cells += sum(lacking)
         where = f"{self.name}, lines from {line} on"
         check_added(where, self.added_cells, self.path.stat().st_size)
         most = max(1, PIECE_SIZE // columns)
         for start in range(0, len(rows.cells), most):
             cells = rows.cells[start : start + most]
-            lines = [rows.octets(at) for at in range(start, start + len(cells))]
-            for at, row in enumerate(cells):
-                if len(row) != columns:
-                    self.note_ragged(line + rows.lines[start + at], len(row))
-                    cells[at], lines[at] = self.aligned(lines[at])
+            numbers = range(start, start + len(cells))
+            lines = list(map(rows.octets, numbers))
+            for position, row in enumerate(cells):
+                if len(row) == columns:
+                    continue
+                number = numbers[position]
+                self.note_ragged(line + rows.lines[number], len(row))
+                cells[position], lines[position] = self.aligned(lines[position])
             arrays = []
             for column in used:
                 octets = [row[column].encode("latin-1") for row in cells]
@@ -537,12 +555,16 @@ class DelimitedFile(TableFile):
         self.ragged_lines.append(line)
 
     def to_table(self, parts: Sequence[Part], used: Sequence[int], *, with_lines: bool) -> pa.Table:
-        *columns, lines = map(pa.concat_arrays, zip(*parts, strict=True))
+        pieces = zip(*parts, strict=True)
+        *columns, lines = map(pa.concat_arrays, pieces)
         encoding = str(self.format.text_encoding)
         texts = {}
-        for at, octets in zip(used, columns, strict=True):
-            texts[at] = to_text(octets, encoding, self.format.delimiter)
-        return self.piece(texts, len(lines), lines if with_lines else None)
+        for position, octets in zip(used, columns, strict=True):
+            texts[position] = to_text(octets, encoding, self.format.delimiter)
+        rows = len(lines)
+        if not with_lines:
+            lines = None
+        return self.piece(texts, rows, lines)
 
     def check_escapes(self) -> None:
         """Raise `InputError` where a backslash escapes a quote in a quoted cell.
@@ -623,8 +645,9 @@ def stamp_of(path: Path) -> tuple[int, ...]:
 
 
 def listed_lines(numbers: Sequence[int]) -> str:
-    shown = first_of([str(number) for number in numbers], MAX_LISTED_LINES)
-    return f"lines {shown}" if len(numbers) > 1 else f"line {shown}"
+    shown = first_of(list(map(str, numbers)), MAX_LISTED_LINES)
+    noun = "line" if len(numbers) == 1 else "lines"
+    return f"{noun} {shown}"
 
 
 def to_text(cells: pa.BinaryArray, encoding: str, delimiter: str) -> pa.StringArray:
@@ -632,7 +655,10 @@ def to_text(cells: pa.BinaryArray, encoding: str, delimiter: str) -> pa.StringAr
     if encoding == "utf-8" and delimiter.isascii():
         with suppress(pa.ArrowInvalid):
             return cells.cast(pa.string())
-    texts = [swap(decode_cell(cell, encoding), delimiter) for cell in cells.to_pylist()]
+    texts = []
+    for cell in cells.to_pylist():
+        text = decode_cell(cell, encoding)
+        texts.append(swap(text, delimiter))
     return pa.array(texts, pa.string())
 
 

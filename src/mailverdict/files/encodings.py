@@ -63,9 +63,12 @@ def find_encoding(path: Path, name: str, given: str | None) -> Encoding:
     """The encoding that is given or that the first bytes show; UTF-8 otherwise."""
     with path.open("rb") as file:
         sample = file.read(SAMPLE)
-    asked = "" if given is None else codecs.lookup(check_encoding(given)).name
-    has_mark = sample.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE))
-    if asked.startswith("utf-32") or has_mark or (not asked and is_utf32(sample)):
+    asked = ""
+    if given is not None:
+        asked = codecs.lookup(check_encoding(given)).name
+    is_marked = sample.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE))
+    is_like_it = not asked and is_utf32(sample)
+    if asked.startswith("utf-32") or is_marked or is_like_it:
         raise InputError(f"{name} is UTF-32, which is not read: save it as UTF-8")
     marked = read_mark(sample)
     if asked:
@@ -93,7 +96,9 @@ def guess_utf16(sample: bytes) -> Encoding | None:
     more = max(even, odd)
     if more <= len(sample) // 5 or min(even, odd) * 20 >= more:
         return None
-    encoding = "utf-16-le" if odd > even else "utf-16-be"
+    encoding = "utf-16-be"
+    if odd > even:
+        encoding = "utf-16-le"
     if not re.search("[ -~]", sample.decode(encoding, "replace")):
         return None
     return Encoding(encoding, why="guessed, since every second octet is zero")
@@ -102,10 +107,10 @@ def guess_utf16(sample: bytes) -> Encoding | None:
 def is_utf32(sample: bytes) -> bool:
     """Whether a file is UTF-32 without its mark: two octets of each four are zero, one is not."""
     characters = len(sample) // 4
-    zeros = [sample[at::4].count(0) for at in range(4)]
-    first, second, third, fourth = zeros
-    is_little = 2 * first < characters and min(third, fourth) > 0.95 * characters
-    is_big = 2 * fourth < characters and min(first, second) > 0.95 * characters
+    first, second, third, fourth = [sample[place::4].count(0) for place in range(4)]
+    most = 0.95 * characters
+    is_little = 2 * first < characters and min(third, fourth) > most
+    is_big = 2 * fourth < characters and min(first, second) > most
     return is_little or is_big
 
 
@@ -173,7 +178,9 @@ def swap(text: str, delimiter: str) -> str:
 
 def delimiter_octet(delimiter: str) -> bytes:
     """The delimiter in the bytes that are read."""
-    return (delimiter if delimiter.isascii() else UNIT).encode()
+    if delimiter.isascii():
+        return delimiter.encode()
+    return UNIT.encode()
 
 
 def errors_of(encoding: str) -> str:
@@ -242,16 +249,18 @@ def sample_lines(path: Path, first_damaged: int) -> bytes:
 def guess_encoding(sample: bytes, delimiter: str) -> Encoding:
     """The encoding of lines that are not all UTF-8."""
     text = sample.decode("utf-8", "surrogateescape")
-    escaped = len(re.findall("[\udc80-\udcff]", text))
-    if len(re.findall("[^\x00-\x7f\udc80-\udcff]", text)) > 4 * escaped:
+    damaged = re.findall("[\udc80-\udcff]", text)
+    whole = re.findall("[^\x00-\x7f\udc80-\udcff]", text)
+    if len(whole) > 4 * len(damaged):
         return Encoding("utf-8")  # with a few damaged characters
     octet = delimiter.encode("cp1252", "replace")  # at the same place in most code pages
     if not delimiter.isascii():
         sample = sample.replace(octet, b",")
     words = b"".join(word for word in RUNS.findall(sample) if not word.isascii())
-    has_ascii = len(re.findall(rb"[A-Za-z]", words)) > 0.4 * len(words)  # accents among ASCII
+    ascii_letters = re.findall(rb"[A-Za-z]", words)
+    has_ascii = len(ascii_letters) > 0.4 * len(words)  # accents among ASCII
     is_single = re.search(rb"[\x80-\xff]{2}", sample) is None  # signs, as in 5 €
-    if not (has_ascii or is_single):
+    if not has_ascii and not is_single:
         return guess_other(sample, octet, delimiter)
     pages = with_delimiter(PAGES, octet, delimiter)
     best, *others = rank_pages(sample, pages)
@@ -261,7 +270,8 @@ def guess_encoding(sample: bytes, delimiter: str) -> Encoding:
 
 def with_delimiter(pages: Iterable[str], octet: bytes, delimiter: str) -> list[str]:
     """The code pages in which an octet is the delimiter."""
-    return [page for page in pages if octet.decode(page, "replace") == delimiter] or ["cp1252"]
+    fitting = [page for page in pages if octet.decode(page, "replace") == delimiter]
+    return fitting or ["cp1252"]
 
 
 def guess_other(sample: bytes, octet: bytes, delimiter: str) -> Encoding:
@@ -269,20 +279,27 @@ def guess_other(sample: bytes, octet: bytes, delimiter: str) -> Encoding:
     from charset_normalizer import from_bytes  # noqa: PLC0415 - few files need it
 
     runs = re.findall(rb"[\x80-\xff]+", sample)
-    is_double = len(runs) > 1 and all(len(run) % 2 == 0 for run in runs)
-    likely = with_delimiter(DOUBLE_BYTES if is_double else OTHERS, octet, delimiter)
+    possible: tuple[str, ...] = OTHERS
+    if len(runs) > 1 and all(len(run) % 2 == 0 for run in runs):
+        possible = DOUBLE_BYTES
+    likely = with_delimiter(possible, octet, delimiter)
     plain = re.sub(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]", b" ", sample)
-    pages = [match.encoding for match in from_bytes(plain, cp_isolation=likely)]
+    matches = from_bytes(plain, cp_isolation=likely)
+    pages = [match.encoding for match in matches]
     if not pages:
-        pages = ["cp1251" if decodes(sample, "cp1251") else "cp1252"]
+        pages = ["cp1252"]
+        if decodes(sample, "cp1251"):
+            pages = ["cp1251"]
     guessed = sample.decode(pages[0], "replace")
     if decodes(sample, "cp1252") and sample.decode("cp1252") == guessed:
         pages[0] = "cp1252"
-    first_word = RUNS_BEYOND_ASCII.findall(sample)[:1]
+    first_word = RUNS_BEYOND_ASCII.search(sample)
     decodings = []
     for page in pages[: 1 + MOST_OTHERS]:
-        words = tuple(word.decode(page, "replace") for word in first_word)
-        decodings.append(Decoding(page, words, 0.0))
+        words = []
+        if first_word is not None:
+            words.append(first_word[0].decode(page, "replace"))
+        decodings.append(Decoding(page, tuple(words), 0.0))
     best, *others = decodings
     return Encoding(best.encoding, why=explain(best, others))
 
@@ -292,16 +309,17 @@ def explain(best: Decoding, others: list[Decoding]) -> str:
     if not best.words:
         return "guessed by its letters, since the file is not UTF-8"
     shown = 0
-    for at, word in enumerate(best.words):
-        if others and word != others[0].words[at]:
-            shown = at
+    for position, word in enumerate(best.words):
+        if others and word != others[0].words[position]:
+            shown = position
             break
     example = best.words[shown][:LONGEST_EXAMPLE]
     why = f"guessed by its letters, as in {example!r}, since the file is not UTF-8"
     if others:
         readings = []
         for other in others:
-            readings.append(f"{other.encoding} ({other.words[shown][:LONGEST_EXAMPLE]!r})")
+            example = other.words[shown][:LONGEST_EXAMPLE]
+            readings.append(f"{other.encoding} ({example!r})")
         why += f"; it could also be {' or '.join(readings)}"
     return why
 

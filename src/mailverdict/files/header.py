@@ -33,9 +33,11 @@ def column_names(cells: Sequence[str], *, has_header: bool) -> list[str]:
     ['name', 'email', 'column_3']
     """
     names = []
-    for at, cell in enumerate(cells):
-        name = cell.strip() if has_header else ""
-        names.append(name or numbered(at))
+    for position, cell in enumerate(cells):
+        name = ""
+        if has_header:
+            name = cell.strip()
+        names.append(name or numbered(position))
     return names
 
 
@@ -56,8 +58,7 @@ def find_start(rows: Sequence[Sequence[str]]) -> tuple[int, bool]:
     """
     if not rows:
         return 0, True
-    counts = Counter(len(row) for row in rows)
-    width = max(counts, key=lambda length: (counts[length], length))
+    width = usual_width(rows)
     named = find_named_header(rows, width)
     if named is not None:
         return named, True
@@ -66,14 +67,21 @@ def find_start(rows: Sequence[Sequence[str]]) -> tuple[int, bool]:
         return 0, False
     if width < 2 or is_half_filled(first, width) or has_email_name(first):
         return 0, True
-    for at, row in enumerate(rows[1 : TITLE_ROWS + 1], 1):
+    for number, row in enumerate(rows[1 : TITLE_ROWS + 1], 1):
         if has_address(row):
             break
         is_named = is_half_filled(row, width) or has_email_name(row)
-        is_above_addresses = any(has_address(below) for below in rows[at + 1 :])
+        is_above_addresses = any(map(has_address, rows[number + 1 :]))
         if len(row) == width and is_named and is_above_addresses:
-            return at, True
+            return number, True
     return 0, True
+
+
+def usual_width(rows: Sequence[Sequence[str]]) -> int:
+    """The number of cells that most rows have; of several such numbers the greatest."""
+    counts = Counter(map(len, rows))
+    most = max(counts.values())
+    return max(width for width, count in counts.items() if count == most)
 
 
 def find_named_header(rows: Sequence[Sequence[str]], width: int) -> int | None:
@@ -82,16 +90,15 @@ def find_named_header(rows: Sequence[Sequence[str]], width: int) -> int | None:
     That is in a row of its own. The header names a column of addresses, and there are addresses
     below it.
     """
-    for at, row in enumerate(rows[: TITLE_ROWS + 1]):
+    for number, row in enumerate(rows[: TITLE_ROWS + 1]):
         columns = [column for column, cell in enumerate(row) if says_email(cell)]
         is_whole = len(row) == width > 2 and is_half_filled(row, width)
         if columns and is_whole and not has_address(row):
-            is_title = any(has_address(above) for above in rows[:at])
-            if is_title and has_address_below(rows[at + 1 :], columns):
-                return at
+            is_title = any(map(has_address, rows[:number]))
+            if is_title and has_address_below(rows[number + 1 :], columns):
+                return number
             return None
-        filled = sum(cell.strip() != "" for cell in row)
-        if filled > 1 or any(is_plain_address(cell) for cell in row):
+        if count_filled(row) > 1 or any(map(is_plain_address, row)):
             return None
     return None
 
@@ -125,16 +132,19 @@ def is_data(row: Sequence[str], others: Sequence[Sequence[str]]) -> bool:
 
 
 def is_half_filled(row: Sequence[str], width: int) -> bool:
-    filled = sum(cell.strip() != "" for cell in row)
-    return 2 * filled > width
+    return 2 * count_filled(row) > width
+
+
+def count_filled(row: Sequence[str]) -> int:
+    return sum(cell.strip() != "" for cell in row)
 
 
 def has_email_name(row: Sequence[str]) -> bool:
-    return any(says_email(cell) for cell in row)
+    return any(map(says_email, row))
 
 
 def has_address(row: Sequence[str]) -> bool:
-    return any(ADDRESS.search(cell) for cell in row)
+    return any(map(ADDRESS.search, row))
 
 
 def is_plain_address(cell: str) -> bool:

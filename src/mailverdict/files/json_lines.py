@@ -156,8 +156,12 @@ class JsonLinesFile(TableFile):
     ) -> Iterator[pa.Table]:
         used = self.positions(only)
         for rows, lines in self.batches():
-            cells = {at: column_of(self.schema.field(at), rows) for at in used}
-            octets = pa.array(lines, pa.large_binary()) if with_lines else None
+            cells = {}
+            for position in used:
+                cells[position] = column_of(self.schema.field(position), rows)
+            octets = None
+            if with_lines:
+                octets = pa.array(lines, pa.large_binary())
             yield self.piece(cells, len(rows), octets)
 
     def batches(self) -> Iterator[tuple[list[Row], list[bytes]]]:
@@ -209,8 +213,9 @@ def column_of(field: pa.Field, rows: Sequence[Row]) -> pa.Array:
             if cell is not None and not isinstance(cell, str):
                 cells[row] = dump(cell)
     elif pa.types.is_floating(field.type):
-        # Arrow refuses an integer that is not exact as a float.
-        cells = [None if cell is None else float(cell) for cell in cells]
+        for row, cell in enumerate(cells):
+            if cell is not None:  # Arrow refuses an integer that is not exact as a float
+                cells[row] = float(cell)
     return pa.array(cells, field.type)
 
 
@@ -227,7 +232,9 @@ def field_of(column: str, kinds: set[type]) -> pa.Field:
     for types, arrow_type in COLUMN_TYPES:
         if filled <= types:
             return pa.field(column, arrow_type, metadata=CELL_MARK)
-    mark = JSON_MARK if filled <= {dict, list} else CELL_MARK
+    mark = CELL_MARK
+    if filled <= {dict, list}:
+        mark = JSON_MARK
     return pa.field(column, pa.string(), metadata=mark)
 
 
@@ -260,22 +267,23 @@ class JsonLinesWriter:
         names = []
         columns = []
         may_replace = False
-        for at, field in enumerate(piece.schema):
+        for position, field in enumerate(piece.schema):
             if line_at >= 0 and field.metadata in (CELL_MARK, JSON_MARK):
                 continue  # the line has it
             names.append(field.name)
-            columns.append(cells_of(field, piece.column(at)))
-            may_replace = may_replace or at < line_at
+            columns.append(cells_of(field, piece.column(position)))
+            may_replace = may_replace or position < line_at
         labels = {name: f"{dump(name)}: " for name in names}
         for line, *cells in zip(lines, *columns, strict=True):
             members = dict(zip(names, cells, strict=True))
             if may_replace:
                 line = replace_members(line, members)  # noqa: PLW2901
             end = line.rindex(b"}")
+            start = line[:end]
             added = ", ".join([labels[name] + cell for name, cell in members.items()])
-            if members and not line[:end].rstrip().endswith(b"{"):
+            if members and not start.rstrip().endswith(b"{"):
                 added = ", " + added
-            self.file.write(b"".join([line[:end], added.encode(), line[end:]]))
+            self.file.write(start + added.encode() + line[end:])
 
 
 def replace_members(line: bytes, members: dict[str, str]) -> bytes:
@@ -318,4 +326,4 @@ def cells_of(field: pa.Field, column: pa.ChunkedArray) -> Iterator[str]:
     if pa.types.is_string(column.type) or pa.types.is_boolean(column.type):
         texts = {cell: dump(cell) for cell in set(cells)}  # few in most of our columns
         return map(texts.__getitem__, cells)
-    return (dump(json_value(cell)) for cell in cells)
+    return map(dump, map(json_value, cells))

@@ -90,13 +90,15 @@ class Decoding:
 def rank_pages(sample: bytes, pages: list[str]) -> list[Decoding]:
     """The code pages of a text, the most probable first; of those that read alike only one."""
     runs = [run[:LONGEST_WORD] for run in RUNS.findall(sample) if not run.isascii()]
+    distinct = dict.fromkeys(runs)
     # A file that was joined from two has words in UTF-8, which say nothing about the others.
-    words = [run for run in dict.fromkeys(runs) if not decodes(run, "utf-8")][:MOST_WORDS]
+    words = [word for word in distinct if not decodes(word, "utf-8")]
     readings: dict[tuple[str, ...], Decoding] = {}
     for page in pages:
-        texts = tuple(word.decode(page, "replace") for word in words)
+        texts = tuple(word.decode(page, "replace") for word in words[:MOST_WORDS])
         reading = Decoding(page, texts, score_page(page, texts))
-        if texts not in readings or readings[texts].score < reading.score:
+        known = readings.get(texts)
+        if known is None or known.score < reading.score:
             readings[texts] = reading
     return sorted(readings.values(), key=lambda reading: -reading.score)
 
@@ -116,7 +118,10 @@ def score_page(page: str, words: tuple[str, ...]) -> float:
         for letter, probability in model.items():
             totals[letter] += probability
     any_language = {letter: total / len(models) for letter, total in totals.items()}
-    foreign = [score_letters(letters, any_language) + OTHER_LANGUAGE for letters in spellings]
+    foreign = []
+    for letters in spellings:
+        score = score_letters(letters, any_language)
+        foreign.append(score + OTHER_LANGUAGE)
     best = -math.inf
     for model in models:
         score = 0.0

@@ -63,13 +63,15 @@ def split_rows(data: bytes, delimiter: bytes, *, is_last: bool, keeps_blank: boo
     # The limit of the csv module holds for the whole process; ours is checked row by row.
     csv.field_size_limit(max(csv.field_size_limit(), len(data)))
     octets = np.frombuffer(data, np.uint8)
-    is_lone_cr = (octets == CR) & (np.roll(octets, -1) != LF)
-    is_line_end = (octets == LF) | is_lone_cr
-    offsets = np.append(0, np.flatnonzero(is_line_end) + 1)
+    is_lf = octets == LF
+    is_lone_cr = (octets == CR) & ~np.roll(is_lf, -1)
+    line_ends = np.flatnonzero(is_lf | is_lone_cr)
+    offsets = np.append(0, line_ends + 1)
     if offsets[-1] < len(data):
         offsets = np.append(offsets, len(data))
     lines = io.TextIOWrapper(io.BytesIO(data), "latin-1", newline="")
-    reader = csv.reader(chain(lines, ["\n"]), delimiter=delimiter.decode("latin-1"))
+    sign = delimiter.decode("latin-1")
+    reader = csv.reader(chain(lines, ["\n"]), delimiter=sign)
     cells: list[list[str]] = []
     ends = [0]
     for row in reader:
@@ -120,10 +122,14 @@ def read_regular(
     starts = np.append(0, ends[:count])
     if not count or np.diff(starts).max() > LONGEST_CELL:
         return None
-    cells = [table[str(column)].combine_chunks()[:count] for column in used]
+    part = []
+    for column in used:
+        cells = table[str(column)].combine_chunks()
+        part.append(cells[:count])
     buffers = [None, pa.py_buffer(starts), pa.py_buffer(data)]
     rows = pa.LargeBinaryArray.from_buffers(pa.large_binary(), count, buffers)
-    return [*cells, rows], int(starts[-1])
+    part.append(rows)
+    return part, int(starts[-1])
 
 
 def read_cells(
@@ -157,7 +163,8 @@ def ends_outside_quotes(octets: Octets, ends: Any, delimiter: bytes, rows: int) 
     before_opening = quotes[0::2] - 1
     after_closing = quotes[1::2] + 1
     neighbours = octets[np.append(before_opening, after_closing)]
-    row_ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
+    quotes_before = np.searchsorted(quotes, ends)
+    row_ends = ends[quotes_before % 2 == 0]
     is_open = len(quotes) % 2
     if len(row_ends) + is_open != rows:
         return None

@@ -56,7 +56,10 @@ def to_plain(column: Any) -> Any:
 def as_texts(column: Any, convert: Callable[[Any], str]) -> Any:
     texts: list[str | None] = []
     for value in column.to_pylist():
-        texts.append(None if value is None else convert(value))
+        text = None
+        if value is not None:
+            text = convert(value)
+        texts.append(text)
     array = pa.array(texts, pa.string())
     if isinstance(column, pa.ChunkedArray):
         return pa.chunked_array([array])

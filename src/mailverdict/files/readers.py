@@ -99,7 +99,9 @@ def open_table(
 def kind_of_name(path: Path, name: str) -> str:
     """The kind of a table by the ending of its name, without that of its compression."""
     is_packed = path.suffix.lower() in COMPRESSIONS
-    table = Path(path.stem) if is_packed else path
+    table = path
+    if is_packed:
+        table = Path(path.stem)
     ending = table.suffix.lower()
     if not ending and path.suffix.lower() == ".zip":
         member = only_member(path, name)
@@ -209,9 +211,10 @@ OPENERS: dict[str, Callable[[Path, str, ReadOptions], TableFile]] = {
 def has_addresses(table: pa.Table) -> bool:
     """Whether a column of addresses is found in a table, such as that of a sheet."""
     columns = {}
-    for at, name in enumerate(table.column_names):
-        unique = numbered(at) if name in columns else name
-        columns[unique] = table.column(at)
+    for position, name in enumerate(table.column_names):
+        if name in columns:
+            name = numbered(position)  # noqa: PLW2901
+        columns[name] = table.column(position)
     choice = choose_column(columns)
     likely = choice.doubted
     if choice.chosen is not None:

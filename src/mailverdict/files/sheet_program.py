@@ -152,11 +152,14 @@ class CalamineBook:
 
     def sheet(self, name: str) -> Sheet:
         cells = self.book.get_sheet_by_name(name)
-        if cells.start is None:
+        start = cells.start
+        if start is None:
             return Sheet(cells.height, cells.width, None, iter(()), {})
-        rows = islice(cells.iter_rows(), cells.start[0], None)  # it begins with empty rows
-        links = read_links(self.path, name, cells.start) if self.has_links else {}
-        return Sheet(cells.height, cells.width, cells.start, rows, links)
+        rows = islice(cells.iter_rows(), start[0], None)  # it begins with empty rows
+        links: Links = {}
+        if self.has_links:
+            links = read_links(self.path, name, start)
+        return Sheet(cells.height, cells.width, start, rows, links)
 
 
 def open_book(path: str, most: int) -> CalamineBook | OdsBook:

@@ -98,10 +98,13 @@ def text_cells(texts: pa.LargeStringArray, position: int, first: int) -> pa.Arra
         return None
     has_control = pc.match_substring_regex(texts, TO_ESCAPE).fill_null(False)
     if has_control.true_count:
-        escaped = [escape_control(text) for text in texts.filter(has_control).to_pylist()]
-        texts = pc.replace_with_mask(texts, has_control, pa.array(escaped, pa.large_string()))
-    has_blanks = pc.match_substring_regex(texts, AROUND_BLANKS).fill_null(False)
-    space = ' xml:space="preserve"' if has_blanks.true_count else ""
+        controlled = texts.filter(has_control).to_pylist()
+        escaped = pa.array(map(escape_control, controlled), pa.large_string())
+        texts = pc.replace_with_mask(texts, has_control, escaped)
+    space = ""
+    has_blanks = pc.match_substring_regex(texts, AROUND_BLANKS)
+    if has_blanks.true_count:
+        space = ' xml:space="preserve"'
     for sign, entity in ENTITIES:
         texts = pc.replace_substring(texts, sign, entity)
     texts = pc.if_else(pc.equal(texts, ""), None, texts)

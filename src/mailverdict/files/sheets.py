@@ -120,7 +120,9 @@ def open_sheet(
                     table = make_table(rows.rows, has_header=has_header)
                     break
     if table is None:
-        where = f" in sheet {rows.sheet!r}" if len(rows.sheets) > 1 else ""
+        where = ""
+        if len(rows.sheets) > 1:
+            where = f" in sheet {rows.sheet!r}"
         raise InputError(f"{name} has no header line{where}")
     file_format = FileFormat(sheet=rows.sheet, title=table.title)
     opened = WorkbookSheet(path, name, table.table, file_format)
@@ -133,7 +135,9 @@ def open_sheet(
     opened.remarks += sheet_remarks(opened)
     others = [repr(other) for other in rows.sheets if other != rows.sheet]
     if sheet is None and others:
-        why = " (the first with a column of addresses)" if is_likely else ""
+        why = ""
+        if is_likely:
+            why = " (the first with a column of addresses)"
         opened.remarks.append(
             f"only sheet {rows.sheet!r}{why} is read, and not {first_of(others, MOST_NAMED)}; give "
             "another with --sheet"
@@ -155,10 +159,12 @@ def make_table(rows: Cells, *, has_header: bool | None) -> SheetTable | None:
         start, has_header = find_start(head)
     if not head or not any(head[start]):
         return None
-    body = rows[start + has_header :]
-    columns = zip(*body, strict=True) if body else [()] * len(rows[0])
     names = column_names(head[start], has_header=has_header)
-    table = pa.table([typed_column(cells) for cells in columns], names=names)
+    columns = [()] * len(names)
+    body = rows[start + has_header :]
+    if body:
+        columns = list(zip(*body, strict=True))
+    table = pa.table(list(map(typed_column, columns)), names=names)
     return SheetTable(rows[:start], table, has_header)
 
 
@@ -221,8 +227,9 @@ def read_sheet(
 def read_heads(path: Path, name: str) -> Iterator[tuple[str, Cells]]:
     """The first rows of each sheet that is not empty; hidden ones are last."""
     for sheet, rows, links in run_program(path, name, "heads", MOST_HEAD_CELLS, SAMPLE_ROWS):
-        width = max(len(row or []) for row in rows) if rows else 0
-        head = [row or [""] * width for row in rows]
+        width = max((len(row) for row in rows if row), default=0)
+        empty = [""] * width
+        head = [row or empty for row in rows]
         write_links(head, links)
         yield sheet, head
 
@@ -288,8 +295,10 @@ def run_program(
             problem = "it was stopped"
         else:
             status = done.returncode
-            last_line = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
-            problem = last_line[:300] if status > 0 else f"ended by signal {-status}"
+            messages = done.stderr.decode(errors="replace").strip()
+            problem = messages.rpartition("\n")[2][:300]
+            if status < 0:
+                problem = f"ended by signal {-status}"
         if status == UNREADABLE:
             raise InputError(f"{name} cannot be read as a workbook: {reason_of(path, problem)}")
         if status != 0:
@@ -349,17 +358,18 @@ def typed_column(cells: Sequence[Any]) -> pa.Array:
     So they can be written back unchanged.
     """
     values = [None if cell == "" else cell for cell in cells]
-    kinds = set(map(type, values)) - {type(None)}
+    filled = [cell for cell in values if cell is not None]
+    kinds = set(map(type, filled))
     for types, arrow_type in COLUMN_TYPES:
         if not kinds <= types:
             continue
-        if types == NUMBERS and all(cell is None or is_integer(cell) for cell in values):
-            numbers = [None if cell is None else int(cell) for cell in values]
-            return pa.array(numbers, pa.int64())
+        kind = arrow_type
+        if types == NUMBERS and all(map(is_integer, filled)):
+            kind = pa.int64()
         with suppress(pa.ArrowException, OverflowError, ValueError):  # a date out of Arrow's range
-            return pa.array(values, arrow_type)
+            return pa.array(values, kind)
         break
-    return pa.array([cell_text(cell) for cell in values], pa.string())
+    return pa.array(map(cell_text, values), pa.string())
 
 
 def is_integer(cell: float) -> bool:

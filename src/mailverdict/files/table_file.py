@@ -171,7 +171,9 @@ class TableFile(ABC):
         except (pa.ArrowException, OSError, UnicodeError) as exc:
             raise InputError(f"{self.name}: {first_line(exc)}") from exc
         if not has_rows:
-            schema = self.schema.append(LINE_FIELD) if with_lines else self.schema
+            schema = self.schema
+            if with_lines:
+                schema = schema.append(LINE_FIELD)
             yield schema.empty_table()
 
     def final_remarks(self) -> list[str]:
@@ -198,9 +200,11 @@ class TableFile(ABC):
         unread = pa.nulls(rows)
         arrays = []
         fields = []
-        for at, field in enumerate(self.schema):
-            arrays.append(cells.get(at, unread))
-            fields.append(field if at in cells else field.with_type(pa.null()))
+        for position, field in enumerate(self.schema):
+            if position not in cells:
+                field = field.with_type(pa.null())  # noqa: PLW2901
+            arrays.append(cells.get(position, unread))
+            fields.append(field)
         if lines is not None:
             arrays.append(lines)
             fields.append(LINE_FIELD)

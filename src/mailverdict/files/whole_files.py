@@ -47,9 +47,11 @@ HAS_ADDRESS = re.compile(r"\w@[\w\-]+\.\w")
 def open_json(path: Path, name: str) -> TableFile:
     """Open JSON lines, an array of objects, or one object."""
     with path.open("rb") as file:
-        is_array = file.read(1 << 12).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
+        start = file.read(1 << 12).removeprefix(b"\xef\xbb\xbf")
     try:
-        return open_array(path, name) if is_array else open_object(path, name)
+        if start.lstrip().startswith(b"["):
+            return open_array(path, name)
+        return open_object(path, name)
     except RecursionError:
         raise InputError(f"{name}: its members are nested too deeply") from None
 
@@ -65,9 +67,9 @@ def open_array(path: Path, name: str) -> TableFile:
             f"{name}: the array has items that are not objects; give addresses alone as text, one "
             "a line"
         )
-    members = (row if isinstance(row, dict) else {} for row in rows)
+    objects = [row if isinstance(row, dict) else {} for row in rows]
     remark = "an array of objects: what is written as JSON has a line for each"
-    opened = open_rows(flat_rows(members, name), name, remark)
+    opened = open_rows(flat_rows(objects, name), name, remark)
     if others:
         items = count_of(others, "item of the array", "items of the array")
         opened.remarks.append(f"{items} without an object, read as a row without cells")
@@ -152,7 +154,9 @@ def open_document(document: Row, path: Path, name: str, *, is_line: bool) -> Tab
         )
     ((where, rows),) = likely.items()
     others = [repr(other[:LONGEST_SHOWN]) for other in lists if other != where]
-    beside = f", and not {first_of(others, MOST_NAMED)}" if others else ""
+    beside = ""
+    if others:
+        beside = f", and not {first_of(others, MOST_NAMED)}"
     remark = (
         f"the table is the list {where[:LONGEST_SHOWN]!r} of the object{beside}: what is written "
         "as JSON has a line for each item"
@@ -180,7 +184,8 @@ def check_one_row(document: Row, name: str) -> None:
 def several_lists(name: str, lists: dict[str, list[Row]]) -> str:
     described = []
     for where, rows in lists.items():
-        described.append(f"{where[:LONGEST_SHOWN]!r} ({count_of(len(rows), 'object')})")
+        objects = count_of(len(rows), "object")
+        described.append(f"{where[:LONGEST_SHOWN]!r} ({objects})")
     first = next(iter(lists))
     return (
         f"{name}: its members are nested, and several are lists that could be the table: "
@@ -195,10 +200,11 @@ def find_lists(document: Row) -> Iterator[tuple[str, list[Row]]]:
     while pending:
         path, members = pending.popleft()
         for key, member in members.items():
+            place = (*path, key)
             if isinstance(member, dict) and len(path) < MOST_LEVELS:
-                pending.append(((*path, key), member))
+                pending.append((place, member))
             elif is_list_of_objects(member):
-                yield ".".join((*path, key))[:LONGEST_NAME], member
+                yield ".".join(place)[:LONGEST_NAME], member
 
 
 def is_list_of_objects(value: Any) -> bool:

@@ -179,20 +179,22 @@ class TableSheet:
         if self.header_row is None:
             self.begin(piece.column_names)
         check_room(self.row - 1 + len(piece), piece.num_columns)
-        columns = [to_plain(column) for column in piece.columns]
-        for at, column in enumerate(columns):
-            self.widths[at] = max(self.widths[at], width_of(column))
+        columns = list(map(to_plain, piece.columns))
+        self.widths = list(map(max, self.widths, map(width_of, columns)))
+        for column in columns:
             for row in long_rows(column):
                 self.cut.append(self.row + 1 + row)
         for start in range(0, len(piece), ROWS_AT_ONCE):
-            self.write_rows([column.slice(start, ROWS_AT_ONCE) for column in columns])
+            rows = [column.slice(start, ROWS_AT_ONCE) for column in columns]
+            self.write_rows(rows)
 
     def write_rows(self, columns: Sequence[Any]) -> None:
         """Append some rows, by their plain columns."""
         if self.sheet.append_rows(self.row, columns):
             self.row += len(columns[0])
             return
-        for cells in zip(*(column.to_pylist() for column in columns), strict=True):
+        cells_by_column = [column.to_pylist() for column in columns]
+        for cells in zip(*cells_by_column, strict=True):
             put_row(self.sheet, self.row, cells)
             self.row += 1
 
@@ -259,7 +261,9 @@ class XlsxTableWriter:
     ) -> None:
         self.book = FormattedBook(path)
         self.by_action = by_action
-        name = UNNAMED if by_action is None else EVERYTHING
+        name = UNNAMED
+        if by_action is not None:
+            name = EVERYTHING
         self.table = TableSheet(self.book, like.sheet or name, like.title)
         self.parts: dict[str, TableSheet] = {}
         self.counts: Counter[str] = Counter()
@@ -308,27 +312,37 @@ def put_sections(book: FormattedBook, sheet: Any, sections: Iterable[Section]) -
 
 def put_section(book: FormattedBook, sheet: Any, row: int, section: Section) -> int:
     """Write a section from a row on; returns the row after it."""
-    style = book.section if row else book.title
+    style = book.title
+    if row:
+        style = book.section
     put_text(sheet, row, 0, show_directions(section.title), style)
     row += 1
     if section.said:
         put_cell(sheet, row, 0, section.said)
         row += 1
-    columns = list(sheet_columns(section)) if section.rows else []
-    if any(label for label, _ in columns):
-        for column, (label, _) in enumerate(columns):
+    labels: list[str] = []
+    columns: list[Sequence[Any]] = []
+    if section.rows:
+        for label, cells in sheet_columns(section):
+            labels.append(label)
+            columns.append(cells)
+    if any(labels):
+        for column, label in enumerate(labels):
             put_text(sheet, row, column, label, book.head)
         row += 1
     first = row
     # Row by row: a row is written for good when the next one begins.
-    for at in range(len(section.rows)):
-        for column, (_, cells) in enumerate(columns):
-            put_figure(book, sheet, row, column, cells[at])
+    for figures in zip(*columns, strict=True):
+        for column, figure in enumerate(figures):
+            put_figure(book, sheet, row, column, figure)
         row += 1
     if section.has_chart:
         row += put_chart(book, sheet, first, row, section)
     for note in section.notes:
-        put_row(sheet, row, [section.command, note] if section.command else [note])
+        cells = [note]
+        if section.command:
+            cells = [section.command, note]
+        put_row(sheet, row, cells)
         row += 1
     return row
 
@@ -338,7 +352,9 @@ def put_figure(book: FormattedBook, sheet: Any, row: int, column: int, cell: Any
     if isinstance(cell, str):
         put_cell(sheet, row, column, show_directions(cell))
         return
-    style = book.share if isinstance(cell, float) else book.count
+    style = book.count
+    if isinstance(cell, float):
+        style = book.share
     is_known = cell == cell  # not a number otherwise
     if is_known:
         sheet.write_number(row, column, cell, style)

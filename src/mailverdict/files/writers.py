@@ -49,6 +49,7 @@ FORMULA = r"^[=+\-@\t\r]"
 HARMLESS = r"^[+\-]?([0-9 ().,/\-]*[0-9][0-9 ().,/\-]*([eE][+\-]?[0-9]+)?|(?i:inf|infinity|nan))$"
 CSV_ROWS = 65_536  # lines made at once: bounds memory
 OCTETS = pa.large_binary()
+TEXTS = pa.large_string()
 
 
 @contextmanager
@@ -211,7 +212,7 @@ class CsvTableWriter:
     def write_header(self, columns: Sequence[str]) -> None:
         if self.like.head.startswith(codecs.BOM_UTF8):  # by which spreadsheets recognise Unicode
             self.file.write(codecs.BOM_UTF8)
-        names = quote(pa.array(columns, pa.large_string()), self.delimiter)
+        names = quote(pa.array(columns, TEXTS), self.delimiter)
         header = self.delimiter.join(names.to_pylist()) + "\n"
         self.file.write(header.encode())
 
@@ -226,10 +227,10 @@ class CsvTableWriter:
             self.copy_header(names)
             self.has_header = True
         changed = []
-        for at in range(line_at):
-            field = piece.schema.field(at)
+        for position in range(line_at):
+            field = piece.schema.field(position)
             if field.metadata != CELL_MARK or self.is_escaped(field.name):
-                changed.append(at)
+                changed.append(position)
         between = delimiter_octet(self.delimiter).decode()
         for batch in piece.to_batches(max_chunksize=CSV_ROWS):
             if not len(batch):
@@ -239,32 +240,37 @@ class CsvTableWriter:
                 rows = self.changed_rows(rows, batch, changed)
             added = []
             for name, column in zip(names, batch.columns[line_at + 1 :], strict=True):
-                added.append(encode(self.cells(name, column), self.like))
+                cells = self.cells(name, column)
+                added.append(encode(cells, self.like))
             rows = join(rows, *added, between=between)
             self.put(bytes_of(join(rows, line_ends)))
 
     def copy_header(self, added: Sequence[str]) -> None:
         head, line_end = split_end(self.like.head)
-        names = quote(pa.array(added, pa.large_string()), self.delimiter)
-        octets = encode(names, self.like).view(OCTETS).to_pylist()
-        self.put(delimiter_octet(self.delimiter).join([head, *octets]) + line_end)
+        names = quote(pa.array(added, TEXTS), self.delimiter)
+        octets = encode(names, self.like).view(OCTETS)
+        header = delimiter_octet(self.delimiter).join([head, *octets.to_pylist()])
+        self.put(header + line_end)
 
     def changed_rows(
         self, rows: pa.LargeStringArray, batch: pa.RecordBatch, changed: Sequence[int]
     ) -> pa.LargeStringArray:
         """Rows of the other CSV with other values in some columns, or with escaped cells."""
         delimiter = delimiter_octet(self.delimiter)
-        split = [split_cells(row, delimiter) for row in rows.view(OCTETS).to_pylist()]
-        for at in changed:
-            field = batch.schema.field(at)
+        octets = rows.view(OCTETS).to_pylist()
+        split = [split_cells(row, delimiter) for row in octets]
+        for position in changed:
+            field = batch.schema.field(position)
             if field.metadata == CELL_MARK:
-                cells = escaped_cells([row[at] for row in split])
+                cells = escaped_cells([row[position] for row in split])
             else:
-                texts = encode(self.cells(field.name, batch.column(at)), self.like)
-                cells = texts.fill_null("").view(OCTETS).to_pylist()
+                texts = self.cells(field.name, batch.column(position))
+                encoded = encode(texts, self.like).fill_null("")
+                cells = encoded.view(OCTETS).to_pylist()
             for row, cell in zip(split, cells, strict=True):
-                row[at] = cell
-        return pa.array(map(delimiter.join, split), OCTETS).view(pa.large_string())
+                row[position] = cell
+        joined = pa.array(map(delimiter.join, split), OCTETS)
+        return joined.view(TEXTS)
 
     def put(self, data: Any) -> None:
         """Write bytes; a copy in UTF-8 goes back to the encoding that it was made from."""
@@ -284,9 +290,9 @@ class CsvTableWriter:
         kind = plain.type
         if pa.types.is_timestamp(kind) and kind.tz == "UTC":
             # Arrow would look for the database of time zones, which Windows does not have.
-            moments = plain.view(pa.timestamp(kind.unit)).cast(pa.large_string())
+            moments = plain.view(pa.timestamp(kind.unit)).cast(TEXTS)
             return pc.replace_substring_regex(moments, "$", "Z")
-        texts = plain.cast(pa.large_string())
+        texts = plain.cast(TEXTS)
         if pa.types.is_timestamp(kind):  # +0100 is not ISO 8601 beside a time with colons
             return pc.replace_substring_regex(texts, r"([+-]\d\d)(\d\d)$", r"\1:\2")
         if not pa.types.is_string(kind):
@@ -304,16 +310,18 @@ def split_line_ends(lines: pa.LargeBinaryArray) -> tuple[pa.LargeStringArray, pa
 
     Both are in the octets of the lines: row, line end, row, line end ...
     """
-    whole = lines.view(pa.large_string())
+    whole = lines.view(TEXTS)
     rows = pc.ascii_rtrim(whole, "\r\n")
+    lengths = pc.binary_length(rows).to_numpy()
     offsets = large_offsets_of(whole)
-    borders = np.empty(2 * len(lines) + 1, np.int64)
+    count = 2 * len(lines)
+    borders = np.empty(count + 1, np.int64)
     borders[0::2] = offsets
-    borders[1::2] = offsets[:-1] + pc.binary_length(rows).to_numpy()
+    borders[1::2] = offsets[:-1] + lengths
     octets = whole.buffers()[2]
-    parts = pa.LargeStringArray.from_buffers(2 * len(lines), pa.py_buffer(borders), octets)
-    line_ends = parts.take(pa.array(np.arange(1, len(borders), 2)))
-    return rows, line_ends
+    parts = pa.LargeStringArray.from_buffers(count, pa.py_buffer(borders), octets)
+    odd = np.arange(1, count, 2)
+    return rows, parts.take(pa.array(odd))
 
 
 def encode(texts: pa.LargeStringArray, like: FileFormat) -> pa.LargeStringArray:
@@ -333,17 +341,20 @@ def encode(texts: pa.LargeStringArray, like: FileFormat) -> pa.LargeStringArray:
             known = text.encode(encoding, "backslashreplace").decode(encoding)
             text = swap(known, like.delimiter).encode(str(like.text_encoding))  # noqa: PLW2901
         octets.append(text)
-    return pa.array(octets, OCTETS).view(pa.large_string())
+    return pa.array(octets, OCTETS).view(TEXTS)
 
 
 def escaped_cells(cells: Sequence[bytes]) -> list[bytes]:
     """Cells of another CSV with an apostrophe where a spreadsheet would run their text."""
-    texts = [unquote(cell) for cell in cells]
-    safe = neutralize(pa.array(texts, OCTETS).view(pa.large_string()))
+    texts = list(map(unquote, cells))
+    safe = neutralize(pa.array(texts, OCTETS).view(TEXTS))
     safe_texts = safe.view(OCTETS).to_pylist()
     escaped = []
     for cell, text, safe_text in zip(cells, texts, safe_texts, strict=True):
-        escaped.append(cell if text == safe_text else join_cells([safe_text], b""))
+        written = cell
+        if text != safe_text:
+            written = join_cells([safe_text], b"")
+        escaped.append(written)
     return escaped
 
 
@@ -356,8 +367,9 @@ def neutralize(texts: pa.LargeStringArray) -> pa.LargeStringArray:
     risky = pc.match_substring_regex(texts, FORMULA)
     if not risky.true_count:
         return texts
-    risky = pc.and_not(risky, pc.match_substring_regex(texts, HARMLESS))
-    return pc.if_else(risky, join("'", texts), texts)
+    harmless = pc.match_substring_regex(texts, HARMLESS)
+    escaped = join("'", texts)
+    return pc.if_else(pc.and_not(risky, harmless), escaped, texts)
 
 
 def quote(texts: pa.LargeStringArray, delimiter: str) -> pa.LargeStringArray:
@@ -371,5 +383,6 @@ def quote(texts: pa.LargeStringArray, delimiter: str) -> pa.LargeStringArray:
     if not signs:
         return texts
     is_special = reduce(pc.or_, [pc.match_substring(texts, sign) for sign in signs])
-    quoted = join('"', pc.replace_substring(texts.filter(is_special), '"', '""'), '"')
-    return pc.replace_with_mask(texts, is_special, quoted)
+    special = texts.filter(is_special)
+    doubled = pc.replace_substring(special, '"', '""')
+    return pc.replace_with_mask(texts, is_special, join('"', doubled, '"'))
