@@ -23,6 +23,7 @@ from ..errors import InputError
 from .exports import known_layout
 from .general import may_be_recipient
 from .services import ExportLayout
+from .words import last_member
 
 # Octets of one line, or of a document over several lines: read whole, it needs ten times that.
 MAX_DOCUMENT = 64 << 20
@@ -125,18 +126,23 @@ def find_in_object(value: Event, around: Event, depth: int, path: str) -> list[E
         events = find_general(objects, event, depth + 1, f"{name}.")
         if objects and not events:  # attempts, of which the last one counts
             collect_members(objects[-1], f"{name}.", event, [], depth + 1)
-        group = addressees if is_addressee(name) else inner
-        group += events
+        if is_addressee(name):
+            addressees += events
+        else:
+            inner += events
     for name, items in lists:
         events = [{**event, name: item} for item in items if is_recipient(name, item)]
-        group = addressees if is_addressee(name) else inner
-        group += events
+        if is_addressee(name):
+            addressees += events
+        else:
+            inner += events
     for name, text in members.items():
-        if name.rpartition(".")[2] in ENVELOPES and is_json(text):
-            event[name] = None
-            with contextlib.suppress(ValueError, RecursionError):  # other text
-                for document in documents_in(text):
-                    inner += find_general(document, event, depth + 1)
+        if last_member(name) not in ENVELOPES or not is_json(text):
+            continue
+        event[name] = None
+        with contextlib.suppress(ValueError, RecursionError):  # other text
+            for document in documents_in(text):
+                inner += find_general(document, event, depth + 1)
     if inner:
         return inner
     if any(is_recipient(name, text) for name, text in members.items()):
@@ -151,10 +157,11 @@ def together(addressees: list[Event]) -> list[Event]:
     """
     if len(addressees) < 2:
         return addressees
-    event = dict(addressees[0])
-    for name, text in addressees[0].items():
+    first = addressees[0]
+    event = dict(first)
+    for name, text in first.items():
         if is_recipient(name, text):
-            texts = [str(other.get(name)) for other in addressees]
+            texts = [str(addressee.get(name)) for addressee in addressees]
             event[name] = ", ".join(dict.fromkeys(texts))
     return [event]
 
@@ -165,7 +172,7 @@ def is_recipient(name: str, text: object) -> bool:
 
 def is_addressee(name: str) -> bool:
     """Whether a list of this name has those to whom a mail was written, bounced or not."""
-    return name.rpartition(".")[2].lower() in ADDRESSEES
+    return last_member(name).lower() in ADDRESSEES
 
 
 def collect_members(

@@ -66,6 +66,7 @@ from .words import MAX_WORD, filled, known_word, parts_of, word_of_flag
 # A bounce that is called blocked or spam: that counts where the reply gives no cause.
 REFUSED = "refused"
 UNCLEAR = "unclear"  # a feedback type that may be a complaint
+UNSENT = frozenset({"drop", "dropped", "suppressed"})  # parts of the word for a mail not sent
 REFUSAL = re.compile(
     r"\b(?:reject|refus|bounc|denied|not accepted|blocked|undeliver|greylist)", re.IGNORECASE
 )
@@ -103,9 +104,10 @@ def known_layout(names: tuple[str, ...]) -> ExportLayout | None:
             continue
         columns = {}
         for field, theirs in layout.columns.items():
-            there = [by_lower[name.lower()] for name in theirs if name.lower() in by_lower]
+            written = [by_lower.get(name.lower()) for name in theirs]
+            there = tuple(filter(None, written))
             if there:
-                columns[field] = tuple(there)
+                columns[field] = there
         return replace(layout, columns=columns)
     return None
 
@@ -131,9 +133,9 @@ class Statement(NamedTuple):
     """What a row says of a delivery, as texts: None where it says nothing."""
 
     words: tuple[str, ...]
-    status: str | None
-    diagnostic: str | None
-    feedback: str | None
+    status: str | None = None
+    diagnostic: str | None = None
+    feedback: str | None = None
     reason: str | None = None
     doubtful: tuple[str, ...] = ()  # words that mean other things in other tables
     direction: str | None = None  # of a mail that came in, nobody but ourselves is the recipient
@@ -141,26 +143,38 @@ class Statement(NamedTuple):
 
 def read_statement(layout: ExportLayout, cells: Mapping[str, Any]) -> Statement:
     """What a row says, from its cells by the names of the export."""
-    feedback = first_filled(layout, cells, FEEDBACK)
-    direction = first_filled(layout, cells, DIRECTION)
-    if layout.is_general:
-        named, status, diagnostic = sort_cells(filled(cells, layout.columns.get(CELLS, ())))
-        has_reply = bool(status or (diagnostic and REPLY.search(diagnostic)))
-        believed, doubtful = believed_words(named, has_reply=has_reply)
-        is_open = diagnostic is None and status is None
-        if is_open and set(map(known_word, believed)) <= {JUDGE, None}:
-            words, diagnostic = cause_beside(filled(cells, layout.columns.get(BESIDE, ())))
-            believed = (*believed, *words)
-        return Statement(believed, status, diagnostic, feedback, None, doubtful, direction)
+    statement = read_general(layout, cells) if layout.is_general else read_known(layout, cells)
+    return statement._replace(
+        feedback=first_filled(layout, cells, FEEDBACK),
+        direction=first_filled(layout, cells, DIRECTION),
+    )
+
+
+def read_known(layout: ExportLayout, cells: Mapping[str, Any]) -> Statement:
+    """What a row says whose columns are known."""
     words = []
-    for name, cell in filled(cells, layout.columns.get("outcome", ())):
+    for name, cell in filled(layout, cells, "outcome"):
         word = word_of_flag(name, cell)
         if word is not None:
             words.append(word)
-    status = first_filled(layout, cells, "status")
-    diagnostic = first_filled(layout, cells, "diagnostic")
-    reason = first_filled(layout, cells, "reason")
-    return Statement(tuple(words), status, diagnostic, feedback, reason, (), direction)
+    return Statement(
+        words=tuple(words),
+        status=first_filled(layout, cells, "status"),
+        diagnostic=first_filled(layout, cells, "diagnostic"),
+        reason=first_filled(layout, cells, "reason"),
+    )
+
+
+def read_general(layout: ExportLayout, cells: Mapping[str, Any]) -> Statement:
+    """What a row says in the general reading; without a cause, what cells beside it say."""
+    named, status, diagnostic = sort_cells(filled(layout, cells, CELLS))
+    has_reply = bool(status or (diagnostic and REPLY.search(diagnostic)))
+    words, doubtful = believed_words(named, has_reply=has_reply)
+    is_open = diagnostic is None and status is None
+    if is_open and set(map(known_word, words)) <= {JUDGE, None}:
+        causes, diagnostic = cause_beside(filled(layout, cells, BESIDE))
+        words = (*words, *causes)
+    return Statement(words, status, diagnostic, doubtful=doubtful)
 
 
 def read_address(layout: ExportLayout, cells: Mapping[str, Any]) -> tuple[str, str]:
@@ -175,7 +189,7 @@ def read_address(layout: ExportLayout, cells: Mapping[str, Any]) -> tuple[str, s
 
 
 def first_filled(layout: ExportLayout, cells: Mapping[str, Any], field: str) -> str | None:
-    for _, text in filled(cells, layout.columns.get(field, ())):
+    for _, text in filled(layout, cells, field):
         return text
     return None
 
@@ -199,20 +213,26 @@ def row_meaning(
     """
     meaning = words_meaning(words, layout, given)
     if meaning is None and layout.is_general and diagnostic and REPLY.search(diagnostic):
-        is_undone = any(parts_of(word) & word_parts()["undone"] for word in words)
-        meaning = None if is_undone else JUDGE
+        undone = word_parts()["undone"]
+        if not any(parts_of(word) & undone for word in words):
+            meaning = JUDGE
     is_settled = meaning in (None, SKIP, Outcome.DELIVERED, Outcome.COMPLAINT)
     if layout.is_final or is_settled or not diagnostic:
         return meaning, diagnostic
-    finer = meanings("reasons").get(plain_word(diagnostic))
-    for pattern, sentence in SENTENCES:
-        if finer is None and pattern.search(diagnostic):
-            finer = sentence
+    finer = meanings("reasons").get(plain_word(diagnostic)) or sentence_meaning(diagnostic)
     if finer is None:
         return meaning, diagnostic
     if finer == Outcome.HARD and meaning not in (JUDGE, REFUSED):
         return meaning, None
     return finer, None
+
+
+def sentence_meaning(text: str) -> str | None:
+    """What a sentence of a service means that `SENTENCES` has."""
+    for pattern, meaning in SENTENCES:
+        if pattern.search(text):
+            return meaning
+    return None
 
 
 def words_meaning(
@@ -247,8 +267,10 @@ def words_meaning(
         return REFUSED if is_failure else Outcome.COMPLAINT
     if Outcome.DELIVERED in known:  # "delivery" beside "failed": a delivery that failed
         return JUDGE if is_failure else Outcome.DELIVERED
+    if set(known) == {Outcome.BLOCKED}:
+        return Outcome.BLOCKED
     if Outcome.BLOCKED in bounces:
-        return Outcome.BLOCKED if set(known) == {Outcome.BLOCKED} else REFUSED
+        return REFUSED
     if len(bounces) == 1:
         return bounces.pop()
     return JUDGE if is_failure else known[0]
@@ -281,27 +303,15 @@ def conclude(
 
     No judgement if it is not about a delivery.
     """
-    if row.direction is not None and row.direction.lower() in ("incoming", "inbound"):
-        return SKIP, None
-    told = [word for word in row.doubtful if word in given]
-    words = (*row.words, *told)
-    if layout.is_general and not (words or row.status or row.diagnostic or row.feedback):
-        if row.doubtful:
-            return None, None
-        return SKIP, None
-    meaning, reply = row_meaning(words, row.diagnostic, layout, given)
-    if row.doubtful and words == () and row.status is None:
-        meaning = None  # a sentence beside a doubtful word
-    is_unsent = any(parts_of(word) & {"drop", "dropped", "suppressed"} for word in row.words)
-    if row.feedback and (meaning == Outcome.COMPLAINT or not row.words):
-        meaning = feedback_meaning(row.feedback)
+    meaning, reply = statement_meaning(layout, row, given)
     if meaning in (None, SKIP, UNCLEAR):
         return meaning, None
     if reply and len(reply) > MAX_WORD:
         is_coded = row.status or REPLY.search(reply) or find_status(reply)
         if not is_coded:  # the service explains, with advice
             reply = causes_in(reply) or None
-    if meaning == Outcome.COMPLAINT and has_refusal(row.status, reply):
+    is_refused = has_refusal(row.status, reply)
+    if meaning == Outcome.COMPLAINT and is_refused:
         meaning = JUDGE
     if meaning == Outcome.DELIVERED and is_final_reply(reply or ""):
         meaning = JUDGE
@@ -311,9 +321,29 @@ def conclude(
             judged = Judgement(Outcome.BLOCKED, judged.reason)
     else:
         judged = conclude_row(str(meaning), row.status, reply)
-    if is_unsent and judged.outcome is Outcome.BLOCKED and not has_refusal(row.status, reply):
+    is_unsent = any(parts_of(word) & UNSENT for word in row.words)
+    if is_unsent and judged.outcome is Outcome.BLOCKED and not is_refused:
         judged = Judgement(Outcome.SOFT, Reason.INCONCLUSIVE)  # by a list of the service itself
     return meaning, judged
+
+
+def statement_meaning(
+    layout: ExportLayout, row: Statement, given: Mapping[str, str]
+) -> tuple[str | None, str | None]:
+    """What a statement means by its words, its sentence or its feedback type; the reply left."""
+    if row.direction is not None and row.direction.lower() in ("incoming", "inbound"):
+        return SKIP, None
+    told = [word for word in row.doubtful if word in given]
+    words = (*row.words, *told)
+    if layout.is_general and not (words or row.status or row.diagnostic or row.feedback):
+        meaning = None if row.doubtful else SKIP
+        return meaning, None
+    meaning, reply = row_meaning(words, row.diagnostic, layout, given)
+    if row.doubtful and words == () and row.status is None:
+        meaning = None  # a sentence beside a doubtful word
+    if row.feedback and (meaning == Outcome.COMPLAINT or not row.words):
+        meaning = feedback_meaning(row.feedback)
+    return meaning, reply
 
 
 def feedback_meaning(kind: str) -> str:
@@ -400,10 +430,12 @@ def parse_moment(value: object) -> datetime | None:
     >>> parse_moment("2026-03-05T10:00:00+01:00").isoformat(), parse_moment("3/5/2026")
     ('2026-03-05T09:00:00+00:00', None)
     """
+    moment: datetime | None
     if isinstance(value, datetime):
-        moment: datetime | None = value
+        moment = value
     else:
-        moment = moment_of_text(str(value).strip()[:100])
+        text = str(value).strip()
+        moment = moment_of_text(text[:100])
     if moment is None or not 1980 <= moment.year < 2200:
         return None
     if moment.tzinfo is None:

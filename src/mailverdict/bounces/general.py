@@ -65,13 +65,15 @@ def general_layout(names: tuple[str, ...]) -> ExportLayout | None:
         if theirs:
             columns[field] = theirs
     if "address" not in columns:
-        likely = [name for name in names if LIKE_ADDRESS.search(name) and not UNLIKE.search(name)]
+        like = filter(LIKE_ADDRESS.search, names)
+        likely = tuple(name for name in like if not UNLIKE.search(name))
         if len(likely) == 1:
-            columns["address"] = (likely[0],)
-    if "address" not in columns or not {CELLS, FEEDBACK} & columns.keys():
+            columns["address"] = likely
+    if "address" not in columns or columns.keys().isdisjoint((CELLS, FEEDBACK)):
         return None
     taken = set(chain.from_iterable(columns.values()))
-    beside = tuple(name for name in names if name not in taken and may_give_cause(name))
+    others = [name for name in names if name not in taken]
+    beside = tuple(filter(may_give_cause, others))
     if beside:
         columns[BESIDE] = beside
     return ExportLayout(GENERAL, columns, "the names of its columns")
@@ -108,7 +110,9 @@ def may_give_cause(name: str) -> bool:
     (True, False)
     """
     words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", last_member(name))
-    return bool(words) and words[-1].lower() in general_names(BESIDE) and not is_not_ours(name)
+    if not words or is_not_ours(name):
+        return False
+    return words[-1].lower() in general_names(BESIDE)
 
 
 def cause_beside(cells: Iterable[tuple[str, str]]) -> tuple[list[str], str | None]:
@@ -158,7 +162,7 @@ def general_address(layout: ExportLayout, cells: Mapping[str, Any]) -> tuple[str
     ranks = general_names("address")
     by_rank: dict[int, dict[str, str]] = {}
     seen = ""
-    for name, cell in filled(cells, layout.columns["address"]):
+    for name, cell in filled(layout, cells, "address"):
         seen = seen or cell
         address = find_address(cell)
         if address is None:
@@ -166,14 +170,16 @@ def general_address(layout: ExportLayout, cells: Mapping[str, Any]) -> tuple[str
         rank = ranks.get(plain_word(last_member(name)), 0)
         if "original" in name.lower():
             rank -= 1
-        by_rank.setdefault(rank, {}).setdefault(folded_key(address), address)
+        of_rank = by_rank.setdefault(rank, {})
+        of_rank.setdefault(folded_key(address), address)
     if not by_rank:
         return "", why_no_address(seen)
-    addresses = list(by_rank[min(by_rank)].values())
-    if len(addresses) > 1:
-        shown = " and ".join(repr(address[:60]) for address in addresses[:2])
+    first_rank = min(by_rank)
+    address, *others = by_rank[first_rank].values()
+    if others:
+        shown = f"{address[:60]!r} and {others[0][:60]!r}"
         return "", f"it names several addresses, {shown}; name the column"
-    return addresses[0], ""
+    return address, ""
 
 
 def names_several(text: str) -> bool:

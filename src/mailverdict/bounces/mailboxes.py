@@ -43,8 +43,9 @@ class Mail:
 def kind_of_file(path: Path) -> str:
     """maildir, folder, mbox, mail, events, table, outlook or unknown: by content, then ending."""
     if path.is_dir():
-        is_maildir = (path / "cur").is_dir() and (path / "new").is_dir()
-        return "maildir" if is_maildir else "folder"
+        if (path / "cur").is_dir() and (path / "new").is_dir():
+            return "maildir"
+        return "folder"
     with path.open("rb") as file:
         head = file.read(HEAD)
     ending = path.suffix.lower()
@@ -126,7 +127,9 @@ def read_mbox(file: BinaryIO, name: str) -> Iterator[Mail]:
 
 def read_box(box: Any, name: str) -> Iterator[Mail]:
     for number, key in enumerate(sorted(box.keys()), 1):
-        place = f"{name}, mail {number}" if isinstance(key, int) else f"{name}/{key}"
+        place = f"{name}/{key}"
+        if isinstance(key, int):
+            place = f"{name}, mail {number}"
         try:
             with closing(box.get_file(key)) as file:
                 yield Mail(place, file.read(MAX_MESSAGE + 1))

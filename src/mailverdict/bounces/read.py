@@ -11,6 +11,7 @@ What cannot be read is a problem with its place (`refuse`): counted, quoted in a
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -433,7 +434,9 @@ class BounceReader:
         if not events:
             unfit = [(document, {})]
         for value, around in unfit:
-            items = value if isinstance(value, list) else [value]
+            items = [value]
+            if isinstance(value, list):
+                items = value
             for item in items:
                 yield from self.rows_of_foreign(item, around, place)
 
@@ -449,7 +452,9 @@ class BounceReader:
             return
         if mentions_failure(value):
             self.rows += 1
-            names = list(value) if isinstance(value, dict) else []
+            names = []
+            if isinstance(value, dict):
+                names = list(value)
             self.refuse(place, f"an event that is not known, with {listed(names)}")
         else:
             self.other += 1
@@ -483,9 +488,10 @@ class BounceReader:
                 continue
             understood += any(statement) or not layout.is_general
         for words, numbers in unknown.items():
-            hint = f"give outcomes={{{printable_text(words.partition(', ')[0], 60)!r}: ...}}"
+            first, separator, _ = words.partition(", ")
+            hint = f"give outcomes={{{printable_text(first, 60)!r}: ...}}"
             problem = f"the outcome is not known ({count_of(len(numbers), 'row')}); {hint}"
-            if ", " in words:
+            if separator:
                 problem += f", of {printable_text(words, 100)!r}"
             self.refuse(f"{place}, row {numbers[0]}", problem, len(numbers))
         return understood
@@ -498,7 +504,8 @@ class BounceReader:
     ) -> JudgedStatement:
         """The judgement of a row; of one with the same cells, it is remembered."""
         names = statement_names(layout)
-        key = (layout.name, names, *(str(cells.get(name))[:MAX_CELL] for name in names))
+        texts = [str(cells.get(name))[:MAX_CELL] for name in names]
+        key = (layout.name, names, *texts)
         if key in judged:
             return judged[key]
         statement = read_statement(layout, cells)
@@ -534,9 +541,11 @@ class BounceReader:
         if layout.is_guess:
             self.general = self.general or layout
         if layout.is_final:
+            reason = None
             if meaning in tuple(Outcome):
                 outcome = Outcome(meaning)
-            reason = Reason(statement.reason) if statement.reason in tuple(Reason) else None
+            if statement.reason in tuple(Reason):
+                reason = Reason(statement.reason)
         status = status_code(statement.status) or statement.status
         diagnostic = clean_text(statement.diagnostic or "")[:MAX_DIAGNOSTIC] or None
         at = moment_of(layout, cells)
@@ -546,7 +555,7 @@ class BounceReader:
 
 def moment_of(layout: ExportLayout, cells: Mapping[str, Any]) -> datetime | None:
     """The first time of a row that can be read."""
-    for name, _ in filled(cells, layout.columns.get("at", ())):
+    for name, _ in filled(layout, cells, "at"):
         moment = parse_moment(cells[name])
         if moment is not None:
             return moment
@@ -560,7 +569,8 @@ def rows_of_pieces(table: Any, names: list[str], layout: ExportLayout) -> Iterat
     """The rows of a file, piece by piece."""
     positions = [table.columns.index(name) for name in names]
     for piece in table.pieces(names):
-        yield from rows_of_table(piece.select(positions).rename_columns(names), layout)
+        read = piece.select(positions).rename_columns(names)
+        yield from rows_of_table(read, layout)
 
 
 def rows_of_table(
@@ -581,22 +591,25 @@ def drop_replaced(reports: list[DeliveryReport]) -> tuple[list[DeliveryReport], 
 
     Where one of the two does not name its mail, they are taken to be about the same one.
     """
-    final: dict[str, set[str | None]] = {}
+    final: dict[str, set[str | None]] = defaultdict(set)  # the mails of final reports, by address
     for report in reports:
         if not report.is_delay:
-            final.setdefault(folded_key(report.address), set()).add(report.message_id)
+            address = folded_key(report.address)
+            final[address].add(report.message_id)
     kept: list[DeliveryReport] = []
     delayed: set[tuple[str, str | None]] = set()
     for report in reports:
-        if report.is_delay:
-            address = folded_key(report.address)
-            mails = final.get(address, set())
-            is_unnamed = report.message_id is None or None in mails
-            is_replaced = report.message_id in mails or (mails and is_unnamed)
-            key = (address, report.message_id)
-            if is_replaced or key in delayed:
-                continue
-            delayed.add(key)
+        if not report.is_delay:
+            kept.append(report)
+            continue
+        address = folded_key(report.address)
+        mail = report.message_id
+        mails = final[address]
+        is_unnamed = mail is None or None in mails
+        is_replaced = mail in mails or (mails and is_unnamed)
+        if is_replaced or (address, mail) in delayed:
+            continue
+        delayed.add((address, mail))
         kept.append(report)
     return kept, len(reports) - len(kept)
 
@@ -623,5 +636,6 @@ def to_bounce_table(bounces: Any) -> pa.Table:
         # A stream has its rows once.
         bounces = frame_of(bounces, "give what read_bounces returned, or what it reads")
         if set(FIELDS) <= set(labels_of(bounces)):
-            return pa.table({name: to_array(Table(bounces, name).values()) for name in FIELDS})
+            columns = {name: to_array(Table(bounces, name).values()) for name in FIELDS}
+            return pa.table(columns)
     return to_bounce_table(read_bounces(bounces))

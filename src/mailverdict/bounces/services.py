@@ -57,7 +57,8 @@ class ExportLayout:
 
     def names(self) -> list[str]:
         """The names of all its columns, each once."""
-        return list(dict.fromkeys(chain.from_iterable(self.columns.values())))
+        names = chain.from_iterable(self.columns.values())
+        return list(dict.fromkeys(names))
 
     @property
     def is_general(self) -> bool:
@@ -81,9 +82,10 @@ def layouts() -> tuple[ExportLayout, ...]:
     """The known exports and events, in the order in which they are tried."""
     known = []
     for row in service_tables()["layout"]:
-        columns = {field: split_names(names) for field, names in row["columns"].items()}
-        needs = split_names(row.get("needs", ""))
-        known.append(ExportLayout(**{**row, "columns": columns, "needs": needs}))
+        fields = dict(row)
+        fields["columns"] = {field: split_names(names) for field, names in row["columns"].items()}
+        fields["needs"] = split_names(row.get("needs", ""))
+        known.append(ExportLayout(**fields))
     return tuple(known)
 
 

@@ -8,13 +8,13 @@ hard_bounce: true         a flag: its word is the name of the column (`word_of_f
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
 from ..checks.bounces.outcome import MAX_DIAGNOSTIC, whole_text
 from ..table.columns import plain_word
-from .services import JUDGE, SKIP, meanings, word_parts
+from .services import JUDGE, SKIP, ExportLayout, meanings, word_parts
 
 MAX_WORD = 60  # characters of an outcome's word
 # Of the parts of a word that mean different things, the first counts.
@@ -26,9 +26,9 @@ COMPLAINED = frozenset(
 MAX_WORDS = 5  # parts of one; more are a sentence
 
 
-def filled(cells: Mapping[str, Any], names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """The cells of these names that are not empty, as texts."""
-    for name in names:
+def filled(layout: ExportLayout, cells: Mapping[str, Any], field: str) -> Iterator[tuple[str, str]]:
+    """The names and texts of the cells for a field that are not empty."""
+    for name in layout.columns.get(field, ()):
         text = filled_text(cells.get(name))
         if text is not None:
             yield name, text
@@ -40,7 +40,8 @@ def filled_text(cell: object) -> str | None:
         return None
     if isinstance(cell, float) and cell.is_integer():
         cell = int(cell)
-    return whole_text(str(cell).strip()[: MAX_DIAGNOSTIC * 8]) or None
+    text = str(cell).strip()
+    return whole_text(text[: MAX_DIAGNOSTIC * 8]) or None
 
 
 @lru_cache(maxsize=10_000)
@@ -93,11 +94,13 @@ def word_of_flag(name: str, cell: str) -> str | None:
 
     Of ``hard_bounce: true`` the name of its column, None of one that is false.
     """
-    lower = cell.lower()
+    flag = cell.lower()
     member = last_member(name)
-    if lower not in ("true", "false") or known_word(member) in (None, SKIP):
+    if flag not in ("true", "false") or known_word(member) in (None, SKIP):
         return cell
-    return member if lower == "true" else None
+    if flag == "false":
+        return None
+    return member
 
 
 def last_member(name: str) -> str:

@@ -59,7 +59,9 @@ def observe_batch(
     """
     if syntax is None:
         syntax = observe_column(texts, lenient=lenient)
-    wanted = frozenset(SCHEMA.names if fields is None else fields)
+    wanted = frozenset(SCHEMA.names)
+    if fields is not None:
+        wanted = frozenset(fields)
     with ThreadPoolExecutor(1) as beside:  # Arrow works without the interpreter's lock
         faults = beside.submit(fault_messages, syntax)
         domains = observe_domains(syntax["domain"].dictionary, lists, wanted)
@@ -84,7 +86,8 @@ def observe_domains(
         columns[name] = pa.nulls(len(names), pa.bool_())
     if not frozenset(FLAGS).isdisjoint(wanted):
         flags = lists.domain_flags(names)
-        columns.update({name: flags[name] for name in FLAGS})
+        for name in FLAGS:
+            columns[name] = flags[name]
     columns["meant"] = pa.nulls(len(names), pa.string())
     if "suggestion" in wanted:
         columns["meant"] = pa.array(suggest_domains(names), pa.string())
@@ -129,7 +132,8 @@ class ObservedBatch:
         Only `fields` of the result table, if they are given.
         """
         evidence = [WELL_FORMED, *self.malformed_evidence()]
-        codes = pc.add(self.rows["fault"].indices, 1).fill_null(0).to_numpy()
+        fault = self.rows["fault"].indices
+        codes = pc.add(fault, 1).fill_null(0).to_numpy()
         return self.result_rows(ValidationType.REGEX, None, codes, evidence, checked_at, fields)
 
     def malformed_rows(
@@ -137,7 +141,8 @@ class ObservedBatch:
     ) -> tuple[Positions, pa.Table]:
         """The rows of malformed addresses: they are settled without any network, for every type."""
         positions = self.refused()
-        codes = self.rows["fault"].indices.take(pa.array(positions)).to_numpy()
+        fault = self.rows["fault"].indices
+        codes = fault.take(pa.array(positions)).to_numpy()
         evidence = self.malformed_evidence()
         rows = self.result_rows(validation_type, positions, codes, evidence, checked_at)
         return positions, rows
@@ -167,13 +172,12 @@ class ObservedBatch:
         size = len(rows)
         decisions = [settle(validation_type, seen) for seen in evidence]
         metadata = [self.metadata_text(seen) for seen in evidence]
-        moment = pa.scalar(checked_at, SCHEMA.field("checked_at").type)
         columns = {
             "email": rows["text"],
             "status": constant(Status.DONE, size),
             "validation_type": constant(validation_type, size),
             "source": constant(SOURCE_LOCAL, size),
-            "checked_at": pa.repeat(moment, size),
+            "checked_at": constant_moment(checked_at, size),
             "metadata": by_code(metadata, codes),
             **decision_columns(decisions, codes),
             **self.flags_of(rows),
@@ -203,14 +207,15 @@ class ObservedBatch:
     def suggestions(self, rows: pa.RecordBatch) -> pa.StringArray:
         """The whole address with the domain that was probably meant; null for most rows."""
         nothing = pa.nulls(len(rows), pa.string())
-        is_mistyped = self.domains["meant"].is_valid()
-        if not is_mistyped.true_count:
+        meant = self.domains["meant"]
+        if meant.null_count == len(meant):
             return nothing
         domain = rows["domain"].indices
-        mask = is_mistyped.take(domain).fill_null(False)
-        meant = self.domains["meant"].take(domain.filter(mask))
-        addresses = pc.binary_join_element_wise(rows["local"].filter(mask), meant, "@")
-        return pc.replace_with_mask(nothing, mask, addresses)
+        is_mistyped = meant.is_valid().take(domain).fill_null(False)
+        local = rows["local"].filter(is_mistyped)
+        meant_domain = meant.take(domain.filter(is_mistyped))
+        addresses = pc.binary_join_element_wise(local, meant_domain, "@")
+        return pc.replace_with_mask(nothing, is_mistyped, addresses)
 
 
 def evidence_metadata(evidence: Evidence) -> dict[str, Any]:
@@ -239,7 +244,9 @@ def server_flag(name: str, evidence: Sequence[Evidence], codes: Codes) -> pa.Boo
     """A flag that only a session can establish."""
     flags = []
     for seen in evidence:
-        flag = None if seen.mailbox is None else getattr(seen.mailbox, name)
+        flag = None
+        if seen.mailbox is not None:
+            flag = getattr(seen.mailbox, name)
         flags.append(flag)
     return pa.array(flags, pa.bool_()).take(pa.array(codes))
 
@@ -254,10 +261,7 @@ def decision_columns(decisions: Sequence[Decision], codes: Codes) -> dict[str, p
 
 def by_code(values: Sequence[str | None], codes: Codes) -> pa.DictionaryArray:
     """A dictionary-encoded column: row i has ``values[codes[i]]``."""
-    texts = []
-    for value in values:
-        text = None if value is None else str(value)
-        texts.append(text)
+    texts = [None if value is None else str(value) for value in values]
     distinct = pa.array(texts, pa.string()).dictionary_encode()
     indices = distinct.indices.take(pa.array(codes))
     return pa.DictionaryArray.from_arrays(indices, distinct.dictionary)
@@ -267,6 +271,10 @@ def constant(value: str, size: int) -> pa.DictionaryArray:
     """A dictionary-encoded column of one value."""
     codes = pa.array(np.zeros(size, np.int32))
     return pa.DictionaryArray.from_arrays(codes, pa.array([str(value)]))
+
+
+def constant_moment(moment: datetime, size: int) -> pa.TimestampArray:
+    return pa.repeat(pa.scalar(moment, SCHEMA.field("checked_at").type), size)
 
 
 def positions_where(mask: pa.BooleanArray) -> Positions:

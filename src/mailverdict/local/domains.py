@@ -44,9 +44,13 @@ class DomainRows:
         """Positions of the rows of some domains, and for each the index into `wanted`."""
         if not wanted:
             return np.empty(0, np.int64), np.empty(0, np.int32)
-        spans = [self.order[self.starts[code] : self.ends[code]] for code in wanted]
-        sizes = [len(span) for span in spans]
-        codes = np.repeat(np.arange(len(wanted), dtype=np.int32), sizes)
+        spans = []
+        for code in wanted:
+            start = self.starts[code]
+            end = self.ends[code]
+            spans.append(self.order[start:end])
+        numbers = np.arange(len(wanted), dtype=np.int32)
+        codes = np.repeat(numbers, list(map(len, spans)))
         return np.concatenate(spans), codes
 
 
@@ -93,7 +97,8 @@ class DomainStage:
     ) -> AsyncGenerator[Event, None]:
         """Yield the rows of every domain once it has answered."""
         rows = DomainRows(batch.domain_codes(), len(batch.domains))
-        async for group in gather_groups(self.observe(batch.domain_names(), validation_type)):
+        observed = self.observe(batch.domain_names(), validation_type)
+        async for group in gather_groups(observed):
             yield self.settle_group(batch, validation_type, rows, group, clock())
         for notice in self.take_notices():
             yield Noticed(notice)
@@ -168,8 +173,10 @@ async def gather_groups(stream: AsyncIterator[Seen]) -> AsyncIterator[list[Seen]
     try:
         while True:
             done, _ = await asyncio.wait([following], timeout=FLUSH_SECONDS)
+            seen = None
             try:
-                seen = following.result() if done else None
+                if done:
+                    seen = following.result()
             except Exception:
                 if group:  # what was established before stays
                     yield group

@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 from ..backend import Event, Noticed, Settled
 from ..checks.syntax.column import normal_forms, observe_column
 from ..model.arrow import to_bools
-from ..model.table import SCHEMA, SOURCE_LOCAL, complete_table
+from ..model.table import SOURCE_LOCAL, complete_table
 from ..model.words import UNUSUAL_FORM, Status, ValidationType, Verdict
 from .backend import LocalBackend
-from .batch import ObservedBatch, Positions, constant
+from .batch import ObservedBatch, Positions, constant, constant_moment
 from .domains import DomainRows, gather_groups
 
 
@@ -94,7 +94,7 @@ class Screener:
             "result": constant(Verdict.UNKNOWN, size),
             "reasons": constant(UNUSUAL_FORM, size),
             "source": constant(SOURCE_LOCAL, size),
-            "checked_at": pa.repeat(pa.scalar(self.clock(), SCHEMA.field("checked_at").type), size),
+            "checked_at": constant_moment(self.clock(), size),
             "normalized": normal_forms(seen),
             **batch.flags_of(seen),
         }
@@ -106,7 +106,8 @@ class Screener:
         """Yield the rows of domains that cannot receive mail; the others stay for the backend."""
         stage = self.backend.domains
         rows = DomainRows(batch.domain_codes(), len(batch.domains))
-        async for group in gather_groups(stage.observe(batch.domain_names(), ValidationType.MX)):
+        observed = stage.observe(batch.domain_names(), ValidationType.MX)
+        async for group in gather_groups(observed):
             dead = []
             for seen in group:
                 _, dns, _ = seen
@@ -119,13 +120,16 @@ class Screener:
 
     def fill(self, rows: pa.Table, positions: Positions) -> pa.Table:
         """Add suggestion and normal form to a service's rows, which do not have them."""
-        if self.batch is None or not len(self.seen_at):
+        batch = self.batch
+        seen_at = self.seen_at
+        if batch is None or not len(seen_at):
             return rows
-        nearest = np.searchsorted(self.seen_at, positions).clip(max=len(self.seen_at) - 1)
-        is_other = self.seen_at[nearest] != positions
+        places = np.searchsorted(seen_at, positions)
+        nearest = places.clip(max=len(seen_at) - 1)
+        is_other = seen_at[nearest] != positions
         index = pa.array(nearest, pa.int64(), mask=is_other)  # null: it was not seen here
-        seen = self.batch.rows.take(index)
-        known = {"suggestion": self.batch.suggestions(seen), "normalized": normal_forms(seen)}
+        seen = batch.rows.take(index)
+        known = {"suggestion": batch.suggestions(seen), "normalized": normal_forms(seen)}
         for name, values in known.items():
             column = pc.coalesce(rows[name].combine_chunks(), values)
             position = rows.schema.get_field_index(name)
