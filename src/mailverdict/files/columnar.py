@@ -160,20 +160,23 @@ def parts_of(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 def shared_octets(column: pa.Array) -> Any:
     """The octets of each row's text, if one text is kept for many rows; else 0."""
     kind = column.type
-    if pa.types.is_dictionary(kind) and is_text(kind.value_type):
-        lengths = pc.binary_length(column.dictionary).take(column.indices)
-    elif pa.types.is_run_end_encoded(kind) and is_text(kind.value_type):
-        runs = pc.binary_length(column.values)
-        encoded = pa.RunEndEncodedArray.from_arrays(column.run_ends, runs)
-        lengths = pc.run_end_decode(encoded).slice(column.offset, len(column))
-    elif pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
+    size = len(column)
+    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
         # Each view has four numbers; the first is the length.
         numbers = np.frombuffer(column.buffers()[1], np.int32)
-        all_lengths = numbers[0::4]
-        return all_lengths[column.offset : column.offset + len(column)]
-    else:
+        lengths = numbers[0::4]
+        return lengths[column.offset : column.offset + size]
+    is_dictionary = pa.types.is_dictionary(kind)
+    is_runs = pa.types.is_run_end_encoded(kind)
+    if not (is_dictionary or is_runs) or not is_text(kind.value_type):
         return 0
-    return lengths.fill_null(0).cast(pa.int64()).to_numpy(zero_copy_only=False)
+    if is_dictionary:
+        lengths = pc.binary_length(column.dictionary).take(column.indices)
+    else:
+        runs = pc.binary_length(column.values)
+        encoded = pa.RunEndEncodedArray.from_arrays(column.run_ends, runs)
+        lengths = pc.run_end_decode(encoded).slice(column.offset, size)
+    return lengths.cast(pa.int64()).fill_null(0).to_numpy()
 
 
 def open_parquet_folder(path: Path, name: str) -> TypedFile:
@@ -216,7 +219,7 @@ def open_parquet_folder(path: Path, name: str) -> TypedFile:
         wanted = pa.schema([schema.field(name) for name in columns or schema.names])
         for fragment in dataset.get_fragments():
             keys = pyarrow.dataset.get_partition_keys(fragment.partition_expression)
-            in_file = set(fragment.physical_schema.names) - keys.keys()
+            in_file = set(fragment.physical_schema.names).difference(keys)
             names = [name for name in wanted.names if name in in_file]
             for batch in parquet_batches(Path(fragment.path), names):
                 yield complete_batch(batch, wanted, keys)

@@ -12,13 +12,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+TEXTS = pa.large_string()
+
 
 def large_offsets_of(texts: pa.LargeStringArray) -> Any:
     """The offset of each text in the buffer, which takes 64 bits, and the end of the last one."""
-    if not len(texts):
+    count = len(texts)
+    if not count:
         return np.zeros(1, np.int64)
     offsets = np.frombuffer(texts.buffers()[1], np.int64)
-    return offsets[texts.offset : texts.offset + len(texts) + 1]
+    return offsets[texts.offset : texts.offset + count + 1]
 
 
 def bytes_of(texts: pa.LargeStringArray) -> memoryview:
@@ -33,6 +36,6 @@ def join(*parts: pa.LargeStringArray | str, between: str = "") -> Any:
     columns = []
     for part in (*parts, between):
         if isinstance(part, str):
-            part = pa.scalar(part, pa.large_string())  # noqa: PLW2901 - the same for all rows
+            part = pa.scalar(part, TEXTS)  # noqa: PLW2901 - the same for all rows
         columns.append(part)
     return pc.binary_join_element_wise(*columns, null_handling="replace")

@@ -101,15 +101,15 @@ def read_regular(
     """
     octets = np.frombuffer(data, np.uint8, data.rfind(b"\n") + 1)
     ends = np.flatnonzero(octets == LF) + 1
+    size = len(octets)
     if len(ends) < 2:
         return None
     if b"\r" in data and data.count(b"\r") > data.count(b"\r\n"):
         return None
-    has_quotes = data.find(b'"', 0, len(octets)) >= 0
-    if not has_quotes:
-        delimiters = data.count(delimiter, 0, len(octets))
-        if delimiters != (columns - 1) * len(ends):
-            return None  # a row of another length, of which Arrow would make an error
+    has_quotes = data.find(b'"', 0, size) >= 0
+    delimiters = (columns - 1) * len(ends)
+    if not has_quotes and data.count(delimiter, 0, size) != delimiters:
+        return None  # a row of another length, of which Arrow would make an error
     table = read_cells(octets, delimiter, columns, used)
     if table is None:
         return None

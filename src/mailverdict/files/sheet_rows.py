@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..model.arrow import one_array
-from .joined import bytes_of, join
+from .joined import TEXTS, bytes_of, join
 
 LONGEST_TEXT = 16_000  # characters; longer ones are cut by xlsxwriter, which counts in UTF-16
 MOST_EXACT = 2**53  # of whole numbers in a double
@@ -51,11 +51,12 @@ def row_sheet_class() -> Any:
                 if cells is None:
                     return False
                 row_cells.append(cells)
-            last = first + len(columns[0]) - 1
+            count = len(columns[0])
+            last = first + count - 1
             self._check_dimensions(first, 0)
             self._check_dimensions(last, len(columns) - 1)
             self._write_single_row(last + 1)  # what was written cell by cell before
-            numbers = row_numbers(first, len(columns[0]))
+            numbers = row_numbers(first, count)
             rows = join('<row r="', numbers, '">', *row_cells, "</row>")
             self.fh.write(str(bytes_of(rows), "utf-8"))
             return True
@@ -68,15 +69,14 @@ def cells_of(column: Any, position: int, first: int) -> pa.Array | None:
     values = one_array(column)
     kind = values.type
     if pa.types.is_null(kind):
-        return pa.nulls(len(values), pa.large_string())
+        return pa.nulls(len(values), TEXTS)
     if pa.types.is_string(kind):
-        return text_cells(values.cast(pa.large_string()), position, first)
+        return text_cells(values.cast(TEXTS), position, first)
     if pa.types.is_boolean(kind):
-        digits = pc.if_else(values, "1", "0").cast(pa.large_string())
+        digits = pc.if_else(values, "1", "0").cast(TEXTS)
         return tagged(position, first, '" t="b"><v>', digits, "</v></c>")
     if are_exact(values):
-        digits = values.cast(pa.large_string())
-        return tagged(position, first, '"><v>', digits, "</v></c>")
+        return tagged(position, first, '"><v>', values.cast(TEXTS), "</v></c>")
     return None
 
 
@@ -99,7 +99,7 @@ def text_cells(texts: pa.LargeStringArray, position: int, first: int) -> pa.Arra
     has_control = pc.match_substring_regex(texts, TO_ESCAPE).fill_null(False)
     if has_control.true_count:
         controlled = texts.filter(has_control).to_pylist()
-        escaped = pa.array(map(escape_control, controlled), pa.large_string())
+        escaped = pa.array(map(escape_control, controlled), TEXTS)
         texts = pc.replace_with_mask(texts, has_control, escaped)
     space = ""
     has_blanks = pc.match_substring_regex(texts, AROUND_BLANKS)
@@ -134,4 +134,4 @@ def tagged(position: int, first: int, before: str, values: pa.LargeStringArray, 
 def row_numbers(first: int, count: int) -> pa.LargeStringArray:
     """The numbers of rows as a workbook counts them, from 1."""
     numbers = np.arange(first + 1, first + count + 1)
-    return pa.array(numbers).cast(pa.large_string())
+    return pa.array(numbers).cast(TEXTS)

@@ -106,11 +106,13 @@ class FormattedBook:
     def __init__(self, path: Path, doing: str = "writing XLSX") -> None:
         self.path = path
         self.book = import_xlsxwriter(doing).Workbook(str(path), XLSX_OPTIONS)
-        ground = COLOURS["sunken"].light
-        line = COLOURS["line-strong"].light
-        self.head = self.book.add_format(
-            {"bold": True, "bg_color": ground, "bottom": 1, "bottom_color": line}
-        )
+        head = {
+            "bold": True,
+            "bg_color": COLOURS["sunken"].light,
+            "bottom": 1,
+            "bottom_color": COLOURS["line-strong"].light,
+        }
+        self.head = self.book.add_format(head)
         self.title = self.book.add_format({"bold": True, "font_size": 16})
         self.section = self.book.add_format({"bold": True, "font_size": 12})
         self.share = self.book.add_format({"num_format": "0.0%"})
@@ -285,9 +287,10 @@ class XlsxTableWriter:
         rows = self.by_action.view(piece)
         actions = to_plain(piece[self.by_action.column])
         for action, sheet in self.parts.items():
-            of_action = rows.filter(pc.equal(actions, action))
-            sheet.write(of_action)
-            self.counts[action] += len(of_action)
+            is_of_action = pc.equal(actions, action)
+            rows_of_action = rows.filter(is_of_action)
+            sheet.write(rows_of_action)
+            self.counts[action] += len(rows_of_action)
 
     def close(self) -> None:
         if self.summary is not None:
@@ -381,18 +384,18 @@ def put_chart(book: FormattedBook, sheet: Any, first: int, end: int, section: Se
 
     Returns how many rows it covers.
     """
-    chart = book.book.add_chart({"type": "bar"})
     where = sheet.get_name()
+    last = end - 1
     points = [{"fill": {"color": colour(cells[0])}} for cells in section.rows]
-    chart.add_series(
-        {
-            "categories": [where, first, 0, end - 1, 0],
-            "values": [where, first, 1, end - 1, 1],
-            "points": points,
-            "data_labels": {"value": True},
-            "gap": 40,
-        }
-    )
+    series = {
+        "categories": [where, first, 0, last, 0],
+        "values": [where, first, 1, last, 1],
+        "points": points,
+        "data_labels": {"value": True},
+        "gap": 40,
+    }
+    chart = book.book.add_chart({"type": "bar"})
+    chart.add_series(series)
     title = "Rows by action"
     chart.set_title({"name": title, "name_font": {"size": 12}})
     chart.set_legend({"none": True})

@@ -32,7 +32,7 @@ from ..table.columns import ADDRESS_NAMES, MESSAGE_NAMES, label_of
 from .columnar import TypedWriter
 from .compression import COMPRESSIONS, open_for_writing
 from .encodings import UNIT, delimiter_octet, errors_of, swap
-from .joined import bytes_of, join, large_offsets_of
+from .joined import TEXTS, bytes_of, join, large_offsets_of
 from .json_lines import JsonLinesWriter, check_members
 from .lines import join_cells, split_cells, split_end, unquote
 from .plain import to_plain
@@ -49,7 +49,6 @@ FORMULA = r"^[=+\-@\t\r]"
 HARMLESS = r"^[+\-]?([0-9 ().,/\-]*[0-9][0-9 ().,/\-]*([eE][+\-]?[0-9]+)?|(?i:inf|infinity|nan))$"
 CSV_ROWS = 65_536  # lines made at once: bounds memory
 OCTETS = pa.large_binary()
-TEXTS = pa.large_string()
 
 
 @contextmanager
@@ -321,7 +320,7 @@ def split_line_ends(lines: pa.LargeBinaryArray) -> tuple[pa.LargeStringArray, pa
     octets = whole.buffers()[2]
     parts = pa.LargeStringArray.from_buffers(count, pa.py_buffer(borders), octets)
     odd = np.arange(1, count, 2)
-    return rows, parts.take(pa.array(odd))
+    return rows, parts.take(odd)
 
 
 def encode(texts: pa.LargeStringArray, like: FileFormat) -> pa.LargeStringArray:

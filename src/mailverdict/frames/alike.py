@@ -114,9 +114,7 @@ def group_alike(facts: Mapping[str, pa.Array]) -> tuple[npt.NDArray[np.intp], li
     for values in facts.values():
         if values.null_count == len(values):
             continue
-        coded = values
-        if not pa.types.is_dictionary(values.type):
-            coded = values.dictionary_encode()
+        coded = values.dictionary_encode()
         missing = len(coded.dictionary)
         width = missing + 1
         if size * width > np.iinfo(np.int64).max:
@@ -128,5 +126,5 @@ def group_alike(facts: Mapping[str, pa.Array]) -> tuple[npt.NDArray[np.intp], li
     rows = np.arange(len(kinds))
     first = np.empty(len(distinct), np.int64)  # the first row of each kind
     first[kinds[::-1]] = rows[::-1]
-    examples = pa.table(dict(facts)).take(pa.array(first))
+    examples = pa.table(dict(facts)).take(first)
     return kinds, [Alike(**example) for example in examples.to_pylist()]

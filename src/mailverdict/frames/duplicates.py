@@ -160,7 +160,7 @@ class SentMailboxes:
         The mailbox is null in rows that are not sent.
         """
         coded = mailboxes.dictionary_encode()
-        codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        codes = coded.indices.fill_null(-1).to_numpy()
         numbers = self.size + 1 + np.arange(len(codes))
         self.size += len(codes)
         hashes = hash_texts(coded.dictionary)

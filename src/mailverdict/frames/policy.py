@@ -323,14 +323,13 @@ def decide_rows(rows: Results, policy: Policy) -> pa.Table:
     """The columns `action`, `cause` and `action_why`; rows with the same facts are decided once."""
     number, undecided = group_alike(policy_facts(rows, policy))
     kinds = apply_policy(undecided, policy)
-    kind_of_row = pa.array(number)
-    action = pa.array([kind.action for kind in kinds], pa.string()).dictionary_encode()
+    action = pa.array([kind.action for kind in kinds], pa.string())
     cause = pa.array([kind.cause for kind in kinds], pa.string())
     why = pa.array([kind.action_why for kind in kinds], pa.string())
     columns = {
-        "action": action.take(kind_of_row),
-        "cause": cause.take(kind_of_row),
-        "action_why": complete_words(rows, why.take(kind_of_row)),
+        "action": action.dictionary_encode().take(number),
+        "cause": cause.take(number),
+        "action_why": complete_words(rows, why.take(number)),
     }
     return pa.table(columns)
 
@@ -342,11 +341,11 @@ def complete_words(rows: Results, why: pa.StringArray) -> pa.StringArray:
     malformed = rows_of(why, "")
     repeated = rows_of(why, MEANING["duplicate"])
 
-    meant = rows["suggestion"].take(pa.array(mistyped))
+    meant = rows["suggestion"].take(mistyped)
     questions = pc.binary_join_element_wise(DID_YOU_MEAN, meant, "?", "")
     why = replace_texts(why, mistyped, questions)
 
-    cells = rows.texts.take(pa.array(remarked))
+    cells = rows.texts.take(remarked)
     remarks = []
     for cell in cells.to_pylist():
         remark = text_beside(cell or "")
@@ -354,10 +353,10 @@ def complete_words(rows: Results, why: pa.StringArray) -> pa.StringArray:
     why = replace_texts(why, remarked, pa.array(remarks, pa.string()))
 
     if len(malformed):
-        advice = rows.advice["text"].take(pa.array(malformed))
+        advice = rows.advice["text"].take(malformed)
         why = replace_texts(why, malformed, one_array(advice))
     if "action_why" in rows:  # which names the row that is sent
-        before = rows["action_why"].take(pa.array(repeated))
+        before = rows["action_why"].take(repeated)
         is_named = pc.starts_with(before, REPEATED).fill_null(False)
         named = pc.if_else(is_named, before, MEANING["duplicate"])
         why = replace_texts(why, repeated, named)

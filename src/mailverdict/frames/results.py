@@ -201,7 +201,7 @@ class Results:
         """The cells as text; a cell that was cleaned and verified has the cleaned address."""
         if not self.is_cleaned:
             return self.texts
-        return pc.if_else(pa.array(self.is_of_clean), self["clean"], self.texts)
+        return pc.if_else(self.is_of_clean, self["clean"], self.texts)
 
     @cached_property
     def change(self) -> pa.StringArray:
@@ -209,9 +209,8 @@ class Results:
         if "change" in self or not self.is_cleaned:
             return self["change"]
         texts = self.texts.fill_null("")
-        is_other = pc.not_equal(self["clean"], texts).fill_null(False)
-        rows = np.flatnonzero(to_bools(is_other))
-        repaired = repair_column(texts.filter(is_other), suggests_domains=False)
+        rows = np.flatnonzero(to_bools(pc.not_equal(self["clean"], texts)))
+        repaired = repair_column(texts.take(rows), suggests_domains=False)
         return replace_texts(self["change"], rows, repaired["change"])
 
     @cached_property
@@ -238,17 +237,16 @@ class Results:
         """
         is_unread = self.is_malformed | self.is_several
         rows = np.flatnonzero(is_unread & ~self.is_of_clean)
-        cells = self.texts.take(pa.array(rows))
+        cells = self.texts.take(rows)
         stripped = strip_texts(cells.fill_null(""))
         is_malformed = pc.invert(observe_column(stripped)["well_formed"])
         cells = cells.filter(is_malformed)
         rows = rows[to_bools(is_malformed)]
 
-        taken = pa.array(rows)
-        meant = self["suggestion"].take(taken)
+        meant = self["suggestion"].take(rows)
         is_known = pc.and_(meant.is_valid(), self.is_cleaned)
         if self.is_cleaned:
-            clean = self["clean"].take(taken)
+            clean = self["clean"].take(rows)
             is_known = pc.and_not(is_known, clean.is_valid())
 
         asked = texts_where(pc.invert(is_known), cells)

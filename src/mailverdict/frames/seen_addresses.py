@@ -39,7 +39,7 @@ class SeenAddresses:
         self.hashes = np.insert(self.hashes, places[~is_known], ordered[~is_known])
         is_new = np.empty(len(hashes), np.bool_)
         is_new[order] = ~is_known
-        return unique.filter(pa.array(is_new))
+        return unique.filter(is_new)
 
 
 def hash_texts(texts: pa.StringArray) -> Hashes:

@@ -207,18 +207,16 @@ class SendListMaker:
             self.repeats += int(np.count_nonzero(is_repeat))
             is_sent &= ~is_repeat
         # Of several addresses of a record the first one is its address; the others are new people.
-        named = pc.if_else(pa.array(is_sent), identifiers, None)
+        named = pc.if_else(is_sent, identifiers, None)
         is_used = self.identifiers.find_repeats(named) > 0
-        identifiers = pc.if_else(pa.array(is_used), None, identifiers)
+        identifiers = pc.if_else(is_used, None, identifiers)
 
-        removed = pa.array(is_removed)
-        self.add_candidates(identifiers.filter(removed), addresses.filter(removed))
+        self.add_candidates(identifiers.filter(is_removed), addresses.filter(is_removed))
         is_by_address = to_bools(identifiers.is_null()) & (is_sent | is_removed)
         self.add_old_addresses(rows, addresses, is_by_address)
-        sent = pa.array(is_sent)
-        self.sent += sent.true_count
+        self.sent += int(np.count_nonzero(is_sent))
         return self.table_of(
-            identifiers.filter(sent), addresses.filter(sent), self.importer.address
+            identifiers.filter(is_sent), addresses.filter(is_sent), self.importer.address
         )
 
     def add_old_addresses(
@@ -227,9 +225,9 @@ class SendListMaker:
         """Keep the cells of repaired rows that the service finds by their address."""
         written = strip_texts(rows.texts)
         is_changed = to_bools(pc.not_equal(written, addresses))
-        changed = pa.array(is_changed & is_by_address)
-        cells = written.filter(changed).to_pylist()
-        repaired = addresses.filter(changed).to_pylist()
+        is_changed &= is_by_address
+        cells = written.filter(is_changed).to_pylist()
+        repaired = addresses.filter(is_changed).to_pylist()
         old = pa.array(old_addresses(cells, repaired), pa.string())
         without = pa.nulls(len(old), pa.string())
         self.add_candidates(without, old, is_old=True)
@@ -249,7 +247,7 @@ class SendListMaker:
 
     def find_repeats(self, mailboxes: pa.StringArray, is_sent: Bools) -> Bools:
         """Which rows that are sent repeat the mailbox of an earlier one."""
-        sent = pc.if_else(pa.array(is_sent), mailboxes, None)
+        sent = pc.if_else(is_sent, mailboxes, None)
         is_repeat: Bools = self.mailboxes.find_repeats(one_array(sent)) > 0
         return is_repeat
 
@@ -276,12 +274,11 @@ class SendListMaker:
         is_taken = is_named & ~is_sent
         is_old = to_bools(table["is_old"])
         self.left_out = int(np.count_nonzero(~is_taken & ~is_old))
-        taken = pa.array(is_taken)
-        identifiers = identifiers.filter(taken)
-        addresses = addresses.filter(taken)
+        identifiers = identifiers.filter(is_taken)
+        addresses = addresses.filter(is_taken)
         folded = pc.utf8_lower(addresses)
         people = pa.table({"identifier": identifiers, "address": folded}).to_pandas()
-        is_first = pa.array(~people.duplicated().to_numpy(bool))
+        is_first = ~people.duplicated().to_numpy(bool)
         return self.table_of(
             identifiers.filter(is_first),
             addresses.filter(is_first),

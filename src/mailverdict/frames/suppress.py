@@ -350,8 +350,8 @@ class SuppressionList:
         by_domain = pa.array(is_listed).take(domains.indices)
         mailboxes = pa.array(sorted(self.mailboxes), pa.string())
         by_address = pc.is_in(rows.names, value_set=mailboxes)
-        is_on_list = pc.or_(by_domain, by_address)
-        return pc.if_else(rows.names.is_valid(), is_on_list, None)
+        has_address = rows.names.is_valid()
+        return pc.if_else(has_address, pc.or_(by_domain, by_address), None)
 
 
 class AppliedRule:

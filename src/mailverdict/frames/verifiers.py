@@ -658,7 +658,7 @@ def export_answers(export: Export, given: ExportOptions) -> pa.Table:
     codes[is_missing] = len(answers)
     answers.append(Answer(Status.MISSING))
 
-    rows = answer_table(answers, layout.service).take(pa.array(codes))
+    rows = answer_table(answers, layout.service).take(codes)
     columns = {}
     for name in WORD_COLUMNS:
         columns[name] = one_array(rows[name]).dictionary_encode()

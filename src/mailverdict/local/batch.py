@@ -142,7 +142,7 @@ class ObservedBatch:
         """The rows of malformed addresses: they are settled without any network, for every type."""
         positions = self.refused()
         fault = self.rows["fault"].indices
-        codes = fault.take(pa.array(positions)).to_numpy()
+        codes = fault.take(positions).to_numpy()
         evidence = self.malformed_evidence()
         rows = self.result_rows(validation_type, positions, codes, evidence, checked_at)
         return positions, rows
@@ -168,7 +168,7 @@ class ObservedBatch:
         """
         rows = self.rows
         if positions is not None:
-            rows = rows.take(pa.array(positions))
+            rows = rows.take(positions)
         size = len(rows)
         decisions = [settle(validation_type, seen) for seen in evidence]
         metadata = [self.metadata_text(seen) for seen in evidence]
@@ -248,7 +248,7 @@ def server_flag(name: str, evidence: Sequence[Evidence], codes: Codes) -> pa.Boo
         if seen.mailbox is not None:
             flag = getattr(seen.mailbox, name)
         flags.append(flag)
-    return pa.array(flags, pa.bool_()).take(pa.array(codes))
+    return pa.array(flags, pa.bool_()).take(codes)
 
 
 def decision_columns(decisions: Sequence[Decision], codes: Codes) -> dict[str, pa.DictionaryArray]:
@@ -263,7 +263,7 @@ def by_code(values: Sequence[str | None], codes: Codes) -> pa.DictionaryArray:
     """A dictionary-encoded column: row i has ``values[codes[i]]``."""
     texts = [None if value is None else str(value) for value in values]
     distinct = pa.array(texts, pa.string()).dictionary_encode()
-    indices = distinct.indices.take(pa.array(codes))
+    indices = distinct.indices.take(codes)
     return pa.DictionaryArray.from_arrays(indices, distinct.dictionary)
 
 

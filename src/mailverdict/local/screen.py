@@ -77,7 +77,7 @@ class Screener:
     def odd_positions(self, batch: ObservedBatch) -> Positions:
         """The addresses that are accepted here and not by a service."""
         accepted = batch.accepted()
-        texts = batch.rows["text"].take(pa.array(accepted))
+        texts = batch.rows["text"].take(accepted)
         is_odd = pc.invert(observe_column(texts)["well_formed"])
         return accepted[to_bools(is_odd)]
 
@@ -86,7 +86,7 @@ class Screener:
     ) -> pa.Table:
         """Their rows: nobody is asked about them, so that nothing is known."""
         size = len(positions)
-        seen = batch.rows.take(pa.array(positions))
+        seen = batch.rows.take(positions)
         columns = {
             "email": seen["text"],
             "status": constant(Status.DONE, size),

@@ -495,20 +495,24 @@ class SmtpExchange(TurnQueue):
         No recipients: it ends.
         """
         budget = self.plan.refusal_budget
+        most_refusals = 2 * budget  # of the session
         most = max(1, request.size - 1)  # one is left for the witness
         size = max(0, min(budget - request.refused, most))
         count = self.window_size(request, size, most)
         if self.closed or session.asked:  # what was drawn is asked first
-            return WindowPlan((), 2 * budget)
+            return WindowPlan((), most_refusals)
         window: list[Recipient] = []
         if not self.is_too_small(session, request, size, count):
             window = self.draw_window(session, count)
         session.has_asked = True
         if not window and self.needs_witness(session):
-            return WindowPlan([self.choose_witness(session)], 2 * budget, is_last=True)
-        left = size - len(window) * request.refused / max(1, request.asked)
+            witness = self.choose_witness(session)
+            return WindowPlan([witness], most_refusals, is_last=True)
+        share = request.refused / max(1, request.asked)
+        left = size - len(window) * share
         is_too_small = self.is_too_small(session, request, left, count)
-        return WindowPlan(window, 2 * budget, self.is_last(session, request, ends=is_too_small))
+        is_last = self.is_last(session, request, ends=is_too_small)
+        return WindowPlan(window, most_refusals, is_last)
 
     def draw_window(self, session: OpenSession, count: int) -> list[Recipient]:
         """Take questions from the queue; their time begins now.

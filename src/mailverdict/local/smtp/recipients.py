@@ -142,7 +142,7 @@ class Recipients:
         for position in positions.tolist():
             client = self.clients[position] or id(self)
             by_client.setdefault(client, []).append(position)
-        return [(client, np.array(of_client, np.int64)) for client, of_client in by_client.items()]
+        return [(client, np.array(rows, np.int64)) for client, rows in by_client.items()]
 
     def route(self, seen: DomainEvidence) -> Route:
         """The exchanges of a domain, the same for every domain that has them."""
@@ -150,8 +150,9 @@ class Recipients:
         if key not in self.routes:
             rng = self.pool.rng
             ordered = sorted(seen.exchanges, key=lambda mx: (mx.preference, rng.random()))
-            names = dict.fromkeys(mx.host for mx in ordered)  # a host given twice is one
-            exchanges = tuple(self.pool.exchange(name, self) for name in names)
+            hosts = [mx.host for mx in ordered]
+            distinct = dict.fromkeys(hosts)
+            exchanges = tuple(self.pool.exchange(host, self) for host in distinct)
             self.exchanges.update(exchanges)
             self.routes[key] = Route(exchanges, self.pool.settings.max_exchange_attempts)
         return self.routes[key]
@@ -659,14 +660,14 @@ def find_aliases(
     ``ada@müller.example`` and ``ada@xn--mller-kva.example`` have one normal form. Returns the
     position of the first of each, and by it the positions of the others.
     """
-    forms = normal_forms(batch.rows.take(pa.array(positions))).dictionary_encode()
+    forms = normal_forms(batch.rows.take(positions)).dictionary_encode()
     if len(forms.dictionary) == len(positions):
         return positions, {}
-    codes = forms.indices.to_numpy(zero_copy_only=False)
-    _, first, form_of_row = np.unique(codes, return_index=True, return_inverse=True)
-    first_row = first[form_of_row]
+    firsts: dict[int, int] = {}  # by the code of the normal form
     aliases: dict[int, list[int]] = {}
-    for row in np.flatnonzero(first_row != np.arange(len(codes))).tolist():
-        leader = int(positions[first_row[row]])
-        aliases.setdefault(leader, []).append(int(positions[row]))
-    return positions[np.sort(first)], aliases
+    codes = forms.indices.to_pylist()
+    for code, position in zip(codes, positions.tolist(), strict=True):
+        first = firsts.setdefault(code, position)
+        if first != position:
+            aliases.setdefault(first, []).append(position)
+    return np.array(list(firsts.values()), np.int64), aliases
