@@ -407,36 +407,17 @@ def prepare(
             rows = earlier.rows
             tidy = earlier.tidy
         else:
-            several = base.rows_that_may_hold_several()
-            rows = explode_table(Table(whole, column), several=several)
-            is_first = rows[label_of(column, None, "part")].to_numpy(np.int64) == 1
-            tidy = TidyColumn(column_of(rows, column), base, np.cumsum(is_first) - 1)
+            rows, tidy = split_cells(whole, column, base)
     read = tidy.addresses(choices)
     has_same_rows = earlier is not None and earlier.rows is rows
     mailboxes = mailboxes_of(read["clean"], earlier if has_same_rows else None)
-    suppressed = 0
-    by_address = 0
-    marks = []  # of people who must not be mailed
-    if suppression is not None:
-        flags = suppression.listed.find(mailboxes)
-        suppressed = flags.true_count
-        entries = pa.array(sorted(suppression.listed.mailboxes), pa.string())
-        by_address = pc.is_in(mailboxes.names, value_set=entries).true_count
-        if choices.suppress:
-            marks.append(flags)
-    refusals = source.refusals  # found here, in the background
-    says_no = [refusals[at] for at in sorted(choices.refused) if at in refusals]
-    refused = 0
-    if says_no:
-        flags = rows_that_say_no(rows, column, mailboxes, source, says_no)
-        refused = flags.true_count
-        marks.append(flags)
+    unmailed = find_unmailed(source, choices, suppression, rows, column, mailboxes)
     frame = rows
     is_removed = np.zeros(len(rows), np.bool_)
-    if marks:
-        marked = functools.reduce(pc.or_kleene, marks)
-        is_removed |= to_bools(marked.fill_null(False))
-        frame = attach(frame, column, pa.table({"suppressed": marked}), SUPPRESS_COLUMNS)
+    if unmailed.flags is not None:
+        is_removed |= to_bools(unmailed.flags.fill_null(False))
+        marks = pa.table({"suppressed": unmailed.flags})
+        frame = attach(frame, column, marks, SUPPRESS_COLUMNS)
     # Of several rows of a mailbox the first that may be sent stays.
     has_remark = pc.match_substring(read["change"], REMARK).fill_null(False)
     groups = compare_mailboxes(mailboxes.names, is_removed | to_bools(has_remark))
@@ -456,12 +437,63 @@ def prepare(
         mailboxes=mailboxes,
         repeated=len(first) - first.null_count,
         repeated_examples=duplicate_examples(first, column_of(rows, column)),
-        refused=refused,
-        suppressed=suppressed,
-        suppressed_by_address=by_address,
+        refused=unmailed.refused,
+        suppressed=unmailed.suppressed,
+        suppressed_by_address=unmailed.suppressed_by_address,
         skipped=int(np.count_nonzero(is_removed)),
         renamed=renamed,
     )
+
+
+def split_cells(
+    whole: pd.DataFrame, column: Hashable, base: TidyColumn
+) -> tuple[pd.DataFrame, TidyColumn]:
+    """The list with a row for each of several addresses in a cell, and its column."""
+    several = base.rows_that_may_hold_several()
+    rows = explode_table(Table(whole, column), several=several)
+    part = rows[label_of(column, None, "part")].to_numpy(np.int64)
+    origin = np.cumsum(part == 1) - 1  # the row of the list that each row comes from
+    return rows, TidyColumn(column_of(rows, column), base, origin)
+
+
+@dataclass(frozen=True, eq=False)
+class Unmailed:
+    """Rows of people who must not be mailed: on the suppression list, or by a column."""
+
+    flags: pa.BooleanArray | None  # None where nothing says so
+    suppressed: int = 0
+    suppressed_by_address: int = 0
+    refused: int = 0
+
+
+def find_unmailed(
+    source: Source,
+    choices: Choices,
+    suppression: Suppression | None,
+    rows: pd.DataFrame,
+    column: Hashable,
+    mailboxes: Mailboxes,
+) -> Unmailed:
+    """The rows of people who must not be mailed."""
+    flags = []
+    suppressed = 0
+    by_address = 0
+    if suppression is not None:
+        is_listed = suppression.listed.find(mailboxes)
+        suppressed = is_listed.true_count
+        entries = pa.array(sorted(suppression.listed.mailboxes), pa.string())
+        by_address = pc.is_in(mailboxes.names, value_set=entries).true_count
+        if choices.suppress:
+            flags.append(is_listed)
+    refusals = source.refusals  # found here, in the background
+    says_no = [refusals[at] for at in sorted(choices.refused) if at in refusals]
+    refused = 0
+    if says_no:
+        is_refused = rows_that_say_no(rows, column, mailboxes, source, says_no)
+        refused = is_refused.true_count
+        flags.append(is_refused)
+    marked = functools.reduce(pc.or_kleene, flags) if flags else None
+    return Unmailed(marked, suppressed, by_address, refused)
 
 
 def mailboxes_of(clean: pa.StringArray, earlier: Prepared | None) -> Mailboxes:
