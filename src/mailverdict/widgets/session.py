@@ -495,55 +495,87 @@ def open_session(state: AuditState, session: AuditSession, column: Hashable | No
     """Bring an audit back as it was left; False if it cannot be read."""
     session.claim()
     try:
-        kept = session.read()
-        decided = session.read_people(DECIDED, "string")
-        waved = session.read_people(WAVED, "int64")
-        choices = Choices.from_json(kept["choices"])
-        choices = replace(choices, decided=decided, waved=waved, **state.wanted)
-        source = session.read_list(kept)
-        suppressions = {}
-        for key, (name, file) in kept["suppressions"].items():
-            path = session.folder / Path(file).name
-            suppressions[str(key)] = read_suppression(path, str(name))
-        result = read_result(session, kept, source, suppressions)
-        given = Given.from_json(kept["given"], kept["read"])
-        run = kept["run"] and ResultInfo.from_json(kept["run"])
+        kept = read_session(session, state.wanted)
     except UNREADABLE as exc:
         logger.warning("a kept audit cannot be read: %s", exc)
         session.unlock()
         return False
+    source = kept.source
+    choices = kept.choices
     with state.lock:
         state.require_idle()
         state.forget()
         state.source = source
-        state.given = given
+        state.given = kept.given
         state.sheets = source.sheets
-        state.suppressions |= suppressions
-        state.guess = kept["guess"]
+        state.suppressions |= kept.suppressions
+        state.guess = kept.values["guess"]
         if choices.policy not in state.policies:
             choices = replace(choices, policy=state.choices.policy)
         state.choices = choices
         check = state.check
-        check.is_refreshing, check.asked_since = kept["refreshing"]
-        check.info = run
-        check.state = kept["state"]
-        if result is not None:
-            listing = Listing(result.rows, state.policy, choices)
-            state.result = Result(listing, result.info, kept["view"])
+        check.is_refreshing, check.asked_since = kept.values["refreshing"]
+        check.info = kept.run
+        check.state = kept.values["state"]
+        if kept.result is not None:
+            info = kept.result.info
+            listing = Listing(kept.result.rows, state.policy, choices)
+            state.result = Result(listing, info, kept.values["view"])
             # The list was prepared for it: that is not done again where nothing else was chosen.
-            inputs = (source, result.info.made_from.for_tidy())
-            state.steps["tidy"].made = (inputs, result.prepared)
-        state.written = Written(source, state.result, decided, waved)
+            inputs = (source, info.made_from.for_tidy())
+            state.steps["tidy"].made = (inputs, kept.result.prepared)
+        state.written = Written(source, state.result, choices.decided, choices.waved)
         state.session = session
         when = datetime.fromtimestamp((session.folder / STATE).stat().st_mtime, UTC)
         state.work.say("list", f"{source.name} is as you left it on {date_text(when)}.", "done")
-        if run is not None and check.state in ("running", "pausing"):
+        if kept.run is not None and check.state in ("running", "pausing"):
             check.state = "stopped"
             state.work.say("check", INTERRUPTED, "warned")
     names = list(source.frame.columns)
     if column is not None and column in names and names.index(column) != state.choices.column:
         state.choose_column(names.index(column))
     return True
+
+
+@dataclass(frozen=True, eq=False)
+class KeptSession:
+    """What was kept of an audit, read again."""
+
+    values: Mapping[str, Any]  # of JSON
+    choices: Choices
+    source: Source
+    given: Given
+    suppressions: dict[str, Suppression]
+    run: ResultInfo | None  # what the last run was made from
+    result: KeptResult | None
+
+
+def read_session(session: AuditSession, wanted: Mapping[str, Any]) -> KeptSession:
+    """Read what was kept; `wanted` are choices that hold whatever was chosen then."""
+    kept = session.read()
+    choices = replace(
+        Choices.from_json(kept["choices"]),
+        decided=session.read_people(DECIDED, "string"),
+        waved=session.read_people(WAVED, "int64"),
+        **wanted,
+    )
+    source = session.read_list(kept)
+    suppressions = {}
+    for key, (name, file) in kept["suppressions"].items():
+        path = session.folder / Path(file).name
+        suppressions[str(key)] = read_suppression(path, str(name))
+    run = None
+    if kept["run"]:
+        run = ResultInfo.from_json(kept["run"])
+    return KeptSession(
+        values=kept,
+        choices=choices,
+        source=source,
+        given=Given.from_json(kept["given"], kept["read"]),
+        suppressions=suppressions,
+        run=run,
+        result=read_result(session, kept, source, suppressions),
+    )
 
 
 @dataclass(frozen=True, eq=False)
