@@ -136,7 +136,8 @@ class RunWidget(anywidget.AnyWidget):
         if PAUSE in buttons and self.run._loses_answers():
             buttons.remove(PAUSE)
             notes.append(
-                "without a journal there is no pause: what the service was asked would be paid again"
+                "without a journal there is no pause:"
+                " what the service was asked would be paid again"
             )
         title = STATES[state]
         # Of screen readers: the end, and each fifth of the way.
