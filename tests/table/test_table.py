@@ -124,6 +124,15 @@ def test_columns_under_a_multiindex_go_beside_theirs():
     assert mv.summary(out, ("work", "email")).loc["valid", "rows"] == 1
 
 
+def test_results_under_a_multiindex_are_written_again_where_no_column_is_new():
+    columns = pd.MultiIndex.from_tuples([("work", "email"), ("work", "tel")], names=["a", "b"])
+    frame = pd.DataFrame([["ada@example.org", "1"]], columns=columns)
+    once = verify(frame, ("work", "email"), columns=["verdict"], clean=False)
+    again = verify(once, ("work", "email"), columns=["verdict"], clean=False)
+    assert list(again.columns) == list(once.columns)
+    assert again.columns.names == ["a", "b"]
+
+
 def test_an_empty_lower_label_gives_names_without_a_lead():
     frame = pd.DataFrame(
         [["ada@example.org", 1]], columns=pd.MultiIndex.from_tuples([("email", ""), ("a", "b")])

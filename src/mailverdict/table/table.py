@@ -310,8 +310,11 @@ def add_columns(frame: pd.DataFrame, columns: Mapping[Any, Any]) -> pd.DataFrame
     replaced = {}
     for name in set(frame.columns).intersection(columns):
         replaced[name] = new.pop(name)
-    added = with_index_of(frame, new)
-    out = pd.concat([frame, added], axis=1) if new else frame.copy()
+    if new:
+        added = with_index_of(frame, new)
+        out = pd.concat([frame, added], axis=1)
+    else:
+        out = frame.copy()
     out.attrs = copy.deepcopy(frame.attrs)
     for name, values in replaced.items():
         out[name] = values
