@@ -27,6 +27,7 @@ from mailverdict.files.writers import (
     FormulaColumns,
     create_table,
     neutralize,
+    write_behind,
 )
 from tests.doubles.tables import each_row
 
@@ -428,3 +429,35 @@ def test_odd_columns_are_written_and_long_identifiers_stay_themselves(tmp_path):
             "18446744073709551615",
         )
         assert float(back["big"]) == 1e20
+
+
+def test_pieces_are_written_in_their_order_while_others_are_made():
+    written = []
+    with write_behind(written.append) as write:
+        for number in range(5):
+            write(pa.table({"n": [number]}))
+    assert [piece["n"][0].as_py() for piece in written] == [0, 1, 2, 3, 4]
+
+
+@each_row("pieces", [2, 3])
+def test_an_error_of_the_disk_leaves_the_older_file(tmp_path, pieces):
+    """It is raised by the next piece, or at the end."""
+    path = tmp_path / "out.csv"
+    path.write_text("older\n")
+    calls = []
+
+    def fail_at_second(piece):
+        calls.append(piece)
+        if len(calls) == 2:
+            raise OSError(28, "No space left on device")
+
+    def write_pieces():
+        with create_table(path), write_behind(fail_at_second) as write:
+            for _ in range(pieces):
+                write(TABLE)
+
+    with pytest.raises(OSError, match="No space left"):
+        write_pieces()
+    assert len(calls) == 2
+    assert path.read_text() == "older\n"
+    assert list(tmp_path.iterdir()) == [path]

@@ -39,6 +39,7 @@ from ..files.writers import (
     check_target,
     create_table,
     writable_name,
+    write_behind,
 )
 from ..frames.suppress import SuppressionList
 from ..frames.verifier_words import MEANINGS
@@ -321,7 +322,8 @@ class TableOutput:
             by_action=self.by_action,
         ) as writer:
             self.check_formulas(self.path)
-            yield writer.write
+            with write_behind(writer.write) as write:
+                yield write
             self.source.remarks += writer.remarks
 
     def check_formulas(self, path: str) -> None:

@@ -16,6 +16,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from functools import reduce
 from pathlib import Path
@@ -100,6 +101,29 @@ def create_table(
             delimiter = "\t" if kind == "tsv" else like.delimiter
             writer = CsvTableWriter(file, delimiter, like, is_escaped)
         yield writer
+
+
+@contextmanager
+def write_behind(
+    write: Callable[[pa.Table], None],
+) -> Iterator[Callable[[pa.Table], None]]:
+    """Yield a function that writes a piece in a thread while its caller makes the next one.
+
+    Pieces are written one after the other. The error of one is raised at the next call, or at the
+    end.
+    """
+    with ThreadPoolExecutor(1) as thread:
+        last: Future[None] | None = None
+
+        def write_after(piece: pa.Table) -> None:
+            nonlocal last
+            if last is not None:
+                last.result()
+            last = thread.submit(write, piece)
+
+        yield write_after
+        if last is not None:
+            last.result()
 
 
 def check_target(path: Path) -> str:
