@@ -22,8 +22,7 @@ from typing import Any
 from ..errors import InputError
 from .exports import known_layout
 from .general import may_be_recipient
-from .services import ExportLayout
-from .words import last_member
+from .words import ExportRow, last_member
 
 # Octets of one line, or of a document over several lines: read whole, it needs ten times that.
 MAX_DOCUMENT = 64 << 20
@@ -228,9 +227,7 @@ def first_document(text: str) -> Any:
     return document
 
 
-def events_in(
-    value: Any, around: Event, unfit: Unfit, depth: int = 0
-) -> list[tuple[ExportLayout, Event]]:
+def events_in(value: Any, around: Event, unfit: Unfit, depth: int = 0) -> list[ExportRow]:
     """The events in a value, with their layouts; empty if there are none.
 
     What has none in a list with events is added to `unfit`, with the members around it.
@@ -246,7 +243,7 @@ def events_in(
         return []
     layout = known_layout(tuple(event))
     if layout is not None:
-        return [(layout, event)]
+        return [ExportRow(layout, event)]
     if not isinstance(value, dict):
         return []
     events = []
@@ -255,9 +252,7 @@ def events_in(
     return events
 
 
-def events_in_list(
-    items: list[Any], around: Event, unfit: Unfit, depth: int
-) -> list[tuple[ExportLayout, Event]]:
+def events_in_list(items: list[Any], around: Event, unfit: Unfit, depth: int) -> list[ExportRow]:
     events = []
     without_event = []
     for item in items:
@@ -272,7 +267,7 @@ def events_in_list(
 
 def events_of_member(
     name: str, child: Any, event: Event, unfit: Unfit, depth: int
-) -> list[tuple[ExportLayout, Event]]:
+) -> list[ExportRow]:
     """The events in a member of an object that is none itself."""
     events = []
     if isinstance(child, list) and all(isinstance(item, str) for item in child):

@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..checks.bounces.dates import date_of
 from ..checks.bounces.message import COMPLAINTS, NO_COMPLAINTS
@@ -61,7 +61,7 @@ from .services import (
     meanings,
     word_parts,
 )
-from .words import MAX_WORD, filled, known_word, parts_of, word_of_flag
+from .words import MAX_WORD, ExportRow, known_word, parts_of, word_of_flag
 
 # A bounce that is called blocked or spam: that counts where the reply gives no cause.
 REFUSED = "refused"
@@ -141,57 +141,48 @@ class Statement(NamedTuple):
     direction: str | None = None  # of a mail that came in, nobody but ourselves is the recipient
 
 
-def read_statement(layout: ExportLayout, cells: Mapping[str, Any]) -> Statement:
-    """What a row says, from its cells by the names of the export."""
-    statement = read_general(layout, cells) if layout.is_general else read_known(layout, cells)
-    return statement._replace(
-        feedback=first_filled(layout, cells, FEEDBACK),
-        direction=first_filled(layout, cells, DIRECTION),
-    )
+def read_statement(row: ExportRow) -> Statement:
+    """What a row says."""
+    statement = read_general(row) if row.layout.is_general else read_known(row)
+    return statement._replace(feedback=row.first(FEEDBACK), direction=row.first(DIRECTION))
 
 
-def read_known(layout: ExportLayout, cells: Mapping[str, Any]) -> Statement:
+def read_known(row: ExportRow) -> Statement:
     """What a row says whose columns are known."""
     words = []
-    for name, cell in filled(layout, cells, "outcome"):
+    for name, cell in row.filled("outcome"):
         word = word_of_flag(name, cell)
         if word is not None:
             words.append(word)
     return Statement(
         words=tuple(words),
-        status=first_filled(layout, cells, "status"),
-        diagnostic=first_filled(layout, cells, "diagnostic"),
-        reason=first_filled(layout, cells, "reason"),
+        status=row.first("status"),
+        diagnostic=row.first("diagnostic"),
+        reason=row.first("reason"),
     )
 
 
-def read_general(layout: ExportLayout, cells: Mapping[str, Any]) -> Statement:
+def read_general(row: ExportRow) -> Statement:
     """What a row says in the general reading; without a cause, what cells beside it say."""
-    named, status, diagnostic = sort_cells(filled(layout, cells, CELLS))
+    named, status, diagnostic = sort_cells(row.filled(CELLS))
     has_reply = bool(status or (diagnostic and REPLY.search(diagnostic)))
     words, doubtful = believed_words(named, has_reply=has_reply)
     is_open = diagnostic is None and status is None
     if is_open and set(map(known_word, words)) <= {JUDGE, None}:
-        causes, diagnostic = cause_beside(filled(layout, cells, BESIDE))
+        causes, diagnostic = cause_beside(row.filled(BESIDE))
         words = (*words, *causes)
     return Statement(words, status, diagnostic, doubtful=doubtful)
 
 
-def read_address(layout: ExportLayout, cells: Mapping[str, Any]) -> tuple[str, str]:
+def read_address(row: ExportRow) -> tuple[str, str]:
     """The address of a row, or the empty text and why there is none."""
-    if layout.is_general:
-        return general_address(layout, cells)
-    text = first_filled(layout, cells, "address") or ""
+    if row.layout.is_general:
+        return general_address(row)
+    text = row.first("address") or ""
     is_one = "@" in text and not names_several(text)
     if is_one and len(text) <= MAX_ADDRESS and "\ufffd" not in text:
         return text, ""
     return "", why_no_address(text)
-
-
-def first_filled(layout: ExportLayout, cells: Mapping[str, Any], field: str) -> str | None:
-    for _, text in filled(layout, cells, field):
-        return text
-    return None
 
 
 def statement_names(layout: ExportLayout) -> tuple[str, ...]:

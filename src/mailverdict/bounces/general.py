@@ -12,10 +12,9 @@ too, are believed only beside something that speaks of a delivery.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import Any
 
 from ..checks.bounces.message import CODE_AND_STATUS
 from ..checks.bounces.outcome import REPLY, Outcome, find_status
@@ -33,7 +32,7 @@ from .services import (
     ExportLayout,
     general_names,
 )
-from .words import filled, known_word, last_member, whole_word, word_of_flag
+from .words import ExportRow, known_word, last_member, whole_word, word_of_flag
 
 RANK_OF_TEXTS = 3  # in `general.cells`: from here on a cell may be a sentence
 # A column that is called like an address, if no other one is: "Contact e-mail address".
@@ -157,12 +156,12 @@ def is_not_ours(name: str) -> bool:
     return any(plain_word(part) in general_names("not_ours") for part in outer)
 
 
-def general_address(layout: ExportLayout, cells: Mapping[str, Any]) -> tuple[str, str]:
+def general_address(row: ExportRow) -> tuple[str, str]:
     """The address of the first rank of names that has one, or "" and why there is none."""
     ranks = general_names("address")
     by_rank: dict[int, dict[str, str]] = {}
     seen = ""
-    for name, cell in filled(layout, cells, "address"):
+    for name, cell in row.filled("address"):
         seen = seen or cell
         address = find_address(cell)
         if address is None:

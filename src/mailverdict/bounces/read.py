@@ -59,7 +59,7 @@ from .exports import (
 from .general import general_description, general_layout
 from .mailboxes import kind_of_file, list_files, read_mails
 from .services import FIELDS, SKIP, ExportLayout
-from .words import filled
+from .words import ExportRow
 
 
 class JudgedStatement(NamedTuple):
@@ -70,7 +70,6 @@ class JudgedStatement(NamedTuple):
     judgement: Judgement | None
 
 
-LayoutRow = tuple[ExportLayout, Mapping[str, Any]]  # cells by the names of the export
 MAX_CELL = 4_001  # characters of a cell by which rows are compared: more than are read
 MOST_JUDGED = 100_000  # distinct words and replies that are remembered
 NOTE = "bounces"  # key in `DataFrame.attrs` for what was read and what was not
@@ -362,7 +361,7 @@ class BounceReader:
         self.read_table_rows(layout, rows_of_table(cells, layout), "the frame", list(labels))
 
     def read_table_rows(
-        self, layout: ExportLayout, rows: Iterable[LayoutRow], place: str, names: Sequence[str]
+        self, layout: ExportLayout, rows: Iterable[ExportRow], place: str, names: Sequence[str]
     ) -> None:
         """Read a table.
 
@@ -406,7 +405,7 @@ class BounceReader:
                 "none with an address beside a word, reply or status that is understood"
             )
 
-    def rows_of_events(self, path: Path) -> Iterator[LayoutRow]:
+    def rows_of_events(self, path: Path) -> Iterator[ExportRow]:
         """The events of a file.
 
         A line that is not JSON is a problem, if it is not the first one.
@@ -423,7 +422,7 @@ class BounceReader:
             for document in documents:
                 yield from self.rows_of_document(document, path.name)
 
-    def rows_of_document(self, document: Any, place: str) -> Iterator[LayoutRow]:
+    def rows_of_document(self, document: Any, place: str) -> Iterator[ExportRow]:
         """The events of a document, by known layouts, then by the general reading.
 
         What is neither is counted.
@@ -440,14 +439,14 @@ class BounceReader:
             for item in items:
                 yield from self.rows_of_foreign(item, around, place)
 
-    def rows_of_foreign(self, value: Any, around: Event, place: str) -> Iterator[LayoutRow]:
+    def rows_of_foreign(self, value: Any, around: Event, place: str) -> Iterator[ExportRow]:
         """The events of an object that fits no layout."""
         is_read = False
         for event in find_general(value, around):
             layout = general_layout(tuple(event))
             if layout is not None:
                 is_read = True
-                yield layout, event
+                yield ExportRow(layout, event)
         if is_read:
             return
         if mentions_failure(value):
@@ -459,7 +458,7 @@ class BounceReader:
         else:
             self.other += 1
 
-    def read_rows(self, rows: Iterable[LayoutRow], place: str, *, are_events: bool = False) -> int:
+    def read_rows(self, rows: Iterable[ExportRow], place: str, *, are_events: bool = False) -> int:
         """Read rows, and count those that were understood; each distinct statement is judged once.
 
         An event of an unknown service with words that are not known is not about a delivery if
@@ -468,25 +467,25 @@ class BounceReader:
         unknown: dict[str, list[int]] = {}
         judged: dict[tuple[Any, ...], JudgedStatement] = {}
         understood = 0
-        for layout, cells in rows:
+        for row in rows:
             self.rows += 1
             row_place = f"{place}, row {self.rows}"
             try:
-                judgement = self.judge_row(layout, cells, judged)
-                self.add_report(layout, cells, judgement, row_place)
+                judgement = self.judge_row(row, judged)
+                self.add_report(row, judgement, row_place)
             except Exception as exc:  # noqa: BLE001 - one row is one row, whatever it holds
                 self.refuse(row_place, f"cannot be read ({type(exc).__name__})")
                 continue
             statement = judgement.statement
-            is_foreign = are_events and layout.is_guess
-            if judgement.meaning is None and is_foreign and not mentions_failure(cells):
+            is_foreign = are_events and row.layout.is_guess
+            if judgement.meaning is None and is_foreign and not mentions_failure(row.cells):
                 self.other += 1
                 continue
             if judgement.meaning is None:
                 words = ", ".join((*statement.words, *statement.doubtful))
                 unknown.setdefault(words, []).append(self.rows)
                 continue
-            understood += any(statement) or not layout.is_general
+            understood += any(statement) or not row.layout.is_general
         for words, numbers in unknown.items():
             first, separator, _ = words.partition(", ")
             hint = f"give outcomes={{{printable_text(first, 60)!r}: ...}}"
@@ -497,27 +496,22 @@ class BounceReader:
         return understood
 
     def judge_row(
-        self,
-        layout: ExportLayout,
-        cells: Mapping[str, Any],
-        judged: dict[tuple[Any, ...], JudgedStatement],
+        self, row: ExportRow, judged: dict[tuple[Any, ...], JudgedStatement]
     ) -> JudgedStatement:
         """The judgement of a row; of one with the same cells, it is remembered."""
-        names = statement_names(layout)
-        texts = [str(cells.get(name))[:MAX_CELL] for name in names]
-        key = (layout.name, names, *texts)
+        names = statement_names(row.layout)
+        texts = [str(row.cells.get(name))[:MAX_CELL] for name in names]
+        key = (row.layout.name, names, *texts)
         if key in judged:
             return judged[key]
-        statement = read_statement(layout, cells)
-        meaning, judgement = conclude(layout, statement, self.outcomes)
+        statement = read_statement(row)
+        meaning, judgement = conclude(row.layout, statement, self.outcomes)
         if len(judged) >= MOST_JUDGED:
             judged.clear()
         judged[key] = JudgedStatement(statement, meaning, judgement)
         return judged[key]
 
-    def add_report(
-        self, layout: ExportLayout, cells: Mapping[str, Any], judged: JudgedStatement, place: str
-    ) -> None:
+    def add_report(self, row: ExportRow, judged: JudgedStatement, place: str) -> None:
         """Add the report of a row, or count what it is instead.
 
         `read_rows` counts unknown words.
@@ -532,15 +526,15 @@ class BounceReader:
         if judgement is None:
             self.other += 1
             return
-        address, problem = read_address(layout, cells)
+        address, problem = read_address(row)
         if not address:
             self.refuse(place, problem)
             return
         outcome = judgement.outcome
         reason = judgement.reason
-        if layout.is_guess:
-            self.general = self.general or layout
-        if layout.is_final:
+        if row.layout.is_guess:
+            self.general = self.general or row.layout
+        if row.layout.is_final:
             reason = None
             if meaning in tuple(Outcome):
                 outcome = Outcome(meaning)
@@ -548,15 +542,15 @@ class BounceReader:
                 reason = Reason(statement.reason)
         status = status_code(statement.status) or statement.status
         diagnostic = clean_text(statement.diagnostic or "")[:MAX_DIAGNOSTIC] or None
-        at = moment_of(layout, cells)
-        report = DeliveryReport(address, outcome, reason, status, diagnostic, at)
+        moment = moment_of(row)
+        report = DeliveryReport(address, outcome, reason, status, diagnostic, moment)
         self.reports.append(report)
 
 
-def moment_of(layout: ExportLayout, cells: Mapping[str, Any]) -> datetime | None:
+def moment_of(row: ExportRow) -> datetime | None:
     """The first time of a row that can be read."""
-    for name, _ in filled(layout, cells, "at"):
-        moment = parse_moment(cells[name])
+    for name, _ in row.filled("at"):
+        moment = parse_moment(row.cells[name])
         if moment is not None:
             return moment
     return None
@@ -565,7 +559,7 @@ def moment_of(layout: ExportLayout, cells: Mapping[str, Any]) -> datetime | None
 # --- tables ----------------------------------------------------------------------------------
 
 
-def rows_of_pieces(table: Any, names: list[str], layout: ExportLayout) -> Iterator[LayoutRow]:
+def rows_of_pieces(table: Any, names: list[str], layout: ExportLayout) -> Iterator[ExportRow]:
     """The rows of a file, piece by piece."""
     positions = [table.columns.index(name) for name in names]
     for piece in table.pieces(names):
@@ -575,12 +569,13 @@ def rows_of_pieces(table: Any, names: list[str], layout: ExportLayout) -> Iterat
 
 def rows_of_table(
     table: pa.Table | Mapping[str, pa.Array], layout: ExportLayout
-) -> Iterator[LayoutRow]:
+) -> Iterator[ExportRow]:
     """The rows of a table, as cells by name."""
     names = layout.names()
     columns = [table[name].to_pylist() for name in names]
     for row in zip(*columns, strict=True):
-        yield layout, dict(zip(names, row, strict=True))
+        cells = dict(zip(names, row, strict=True))
+        yield ExportRow(layout, cells)
 
 
 # --- the frame -------------------------------------------------------------------------------

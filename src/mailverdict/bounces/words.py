@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..checks.bounces.outcome import MAX_DIAGNOSTIC, whole_text
 from ..table.columns import plain_word
@@ -26,12 +26,24 @@ COMPLAINED = frozenset(
 MAX_WORDS = 5  # parts of one; more are a sentence
 
 
-def filled(layout: ExportLayout, cells: Mapping[str, Any], field: str) -> Iterator[tuple[str, str]]:
-    """The names and texts of the cells for a field that are not empty."""
-    for name in layout.columns.get(field, ()):
-        text = filled_text(cells.get(name))
-        if text is not None:
-            yield name, text
+class ExportRow(NamedTuple):
+    """A row of an export, or an event."""
+
+    layout: ExportLayout
+    cells: Mapping[str, Any]  # by the names of the export
+
+    def filled(self, field: str) -> Iterator[tuple[str, str]]:
+        """The names and texts of the cells for a field that are not empty."""
+        for name in self.layout.columns.get(field, ()):
+            text = filled_text(self.cells.get(name))
+            if text is not None:
+                yield name, text
+
+    def first(self, field: str) -> str | None:
+        """The text of the first of them."""
+        for _, text in self.filled(field):
+            return text
+        return None
 
 
 def filled_text(cell: object) -> str | None:

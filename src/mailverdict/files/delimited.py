@@ -21,7 +21,7 @@ import mmap
 import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import ClassVar, NoReturn
@@ -120,19 +120,21 @@ def open_delimited(path: Path, name: str, given: ReadOptions) -> DelimitedFile:
     """Open a CSV or TSV file; what is not given is found out."""
     check_is_text(path, name)
     if given.delimiter is not None:
-        return open_with(path, name, parse_delimiter(given.delimiter), given)
-    opened = open_with(path, name, "", given)
+        delimiter = parse_delimiter(given.delimiter)
+        return open_with(path, name, replace(given, delimiter=delimiter))
+    opened = open_with(path, name, given)
     rare = None
     if len(opened.columns) == 1:
         rare = find_rare_delimiter(opened)
     if rare is None:
         return opened
     with opened:  # which may be a copy
-        return open_with(path, name, rare, given)
+        return open_with(path, name, replace(given, delimiter=rare))
 
 
-def open_with(path: Path, name: str, delimiter: str, given: ReadOptions) -> DelimitedFile:
-    """Open a file with this delimiter; an empty one is found out."""
+def open_with(path: Path, name: str, given: ReadOptions) -> DelimitedFile:
+    """Open a file with the given delimiter, or the usual one that is found out."""
+    delimiter = given.delimiter or ""
     stamp = stamp_of(path)
     encoding = find_encoding(path, name, given.encoding)
     scan = None
@@ -142,20 +144,20 @@ def open_with(path: Path, name: str, delimiter: str, given: ReadOptions) -> Deli
             sample = sample_lines(path, scan.first_damaged)
             encoding = guess_encoding(sample, delimiter)
     if scan is not None and not needs_copy(encoding.name, delimiter):
-        opened = open_lines(path, name, encoding, delimiter, given, scan)
+        opened = open_lines(path, name, encoding, given, scan)
         opened.stamp = stamp
         return opened
     encoding, copy = copy_as_utf8(path, name, encoding, delimiter)
     return open_temporary(
-        copy, lambda copy: open_lines(copy, name, encoding, delimiter, given, scan_bytes(copy))
+        copy, lambda copy: open_lines(copy, name, encoding, given, scan_bytes(copy))
     )
 
 
 def open_lines(
-    path: Path, name: str, encoding: Encoding, delimiter: str, given: ReadOptions, scan: ByteScan
+    path: Path, name: str, encoding: Encoding, given: ReadOptions, scan: ByteScan
 ) -> DelimitedFile:
     """Open a file in which bytes below 128 are ASCII."""
-    head = read_head(path, name, encoding, delimiter, given)
+    head = read_head(path, name, encoding, given)
     opened = DelimitedFile(path, name, encoding, head, given)
     if scan.has_escaped_quotes:
         opened.check_escapes()
@@ -331,9 +333,7 @@ class Head:
         return self.lead + self.line + self.line_end
 
 
-def read_head(
-    path: Path, name: str, encoding: Encoding, delimiter: str, given: ReadOptions
-) -> Head:
+def read_head(path: Path, name: str, encoding: Encoding, given: ReadOptions) -> Head:
     """Find the first row: after blank lines, a line such as ``sep=;``, and a title."""
     # Octets that are read, and of how many rows more are enough.
     sizes = ((SAMPLE, FEW_ROWS), (BLOCK, 1), (2 * LONGEST_LINE, 0))
@@ -344,10 +344,10 @@ def read_head(
             is_last = len(data) < size
             lead, named = read_lead(data)
             body = data[len(lead) :]
-            used = delimiter or named
-            if not used:
-                used = guess_delimiter(body, given.likely_delimiter, is_last=is_last)
-            octet = delimiter_octet(used)
+            delimiter = given.delimiter or named
+            if not delimiter:
+                delimiter = guess_delimiter(body, given.likely_delimiter, is_last=is_last)
+            octet = delimiter_octet(delimiter)
             rows = split_rows(body, octet, is_last=is_last)
             if is_last or len(rows.cells) > enough:
                 break
@@ -370,7 +370,7 @@ def read_head(
     line, line_end = split_end(rows.octets(first))
     if len(cells) == 1:  # a blank line is a row then
         line_end = first_line_end(line_end)
-    head = Head(lead + title, count_lines(title), cells, line, line_end, used, has_header)
+    head = Head(lead + title, count_lines(title), cells, line, line_end, delimiter, has_header)
     where = f"{name}, line {1 + count_lines(head.lead)}"
     check_columns(where, len(cells), WIDE)
     if has_header and len(line) > LONGEST_HEADER:

@@ -44,6 +44,13 @@ class Answer(NamedTuple):
     unknown: str = ""  # a word of the service that is not known
 
 
+class RowWords(NamedTuple):
+    """The filled cells of a row, and the words in each, by our fields."""
+
+    cells: Mapping[str, str]
+    words: Mapping[str, frozenset[str]]
+
+
 def judge_rows(
     layout: VerifierLayout,
     columns: Mapping[str, pa.StringArray],
@@ -81,11 +88,12 @@ def judge_row(
         written = words_in(cell)
         if written:
             words[name] = written
+    row = RowWords(cells, words)
     unknown = ""
-    meaning = given_meaning(cells, words, outcomes)
+    meaning = given_meaning(row, outcomes)
     if meaning is None:
-        unknown = unknown_word(layout, cells, words)
-        meaning = meaning_of(layout, words)
+        unknown = unknown_word(row, layout)
+        meaning = meaning_of(row, layout)
     is_unchecked = meaning == SKIP or (meaning is None and "status" not in words)
     if is_unchecked and not unknown:
         return Answer(Status.PENDING)
@@ -104,7 +112,7 @@ def judge_row(
     reasons = order_reasons(raised)
 
     joined = ";".join(reasons)
-    service_word = own_word(unknown or shown_word(cells, words))
+    service_word = own_word(unknown or shown_word(row))
     with_own = ";".join([service_word, *reasons])
     if unknown or meaning in (None, Verdict.UNKNOWN):
         return Answer(Status.DONE, Verdict.UNKNOWN, with_own, flags, unknown)
@@ -127,50 +135,48 @@ def words_in(cell: str) -> frozenset[str]:
     return frozenset(map(word_of, pieces)) - {""}
 
 
-def meaning_of(layout: VerifierLayout, words: Mapping[str, frozenset[str]]) -> str | None:
+def meaning_of(row: RowWords, layout: VerifierLayout) -> str | None:
     """What the first row of the table that fits says; None if none fits."""
     for conditions, meaning in layout.rows:
-        if fits(conditions, words):
+        if fits(row, conditions):
             return meaning
     return None
 
 
-def given_meaning(
-    cells: Mapping[str, str], words: Mapping[str, frozenset[str]], outcomes: Mapping[str, str]
-) -> str | None:
+def given_meaning(row: RowWords, outcomes: Mapping[str, str]) -> str | None:
     """What the caller says that a word of the row means; one of the reason counts first."""
     for name in reversed(WORDS):
-        if name not in words:
+        if name not in row.words:
             continue
-        for word in (word_of(cells[name]), *sorted(words[name])):
+        whole = word_of(row.cells[name])
+        for word in (whole, *sorted(row.words[name])):
             if word in outcomes:
                 return outcomes[word]
     return None
 
 
-def unknown_word(
-    layout: VerifierLayout, cells: Mapping[str, str], words: Mapping[str, frozenset[str]]
-) -> str:
+def unknown_word(row: RowWords, layout: VerifierLayout) -> str:
     """The cell with a word that is not in the table; any other verifier may have own reasons."""
     for name in WORDS:
         is_checked = name == "status" or not layout.is_general
-        if is_checked and not words.get(name, frozenset()) <= layout.words[name]:
-            return cells[name]
+        words = row.words.get(name, frozenset())
+        if is_checked and not words <= layout.words[name]:
+            return row.cells[name]
     return ""
 
 
-def shown_word(cells: Mapping[str, str], words: Mapping[str, frozenset[str]]) -> str:
+def shown_word(row: RowWords) -> str:
     """The service's word that becomes a reason."""
     for name in ("shown", "reason", "status"):
-        if name in words:
-            return cells[name]
+        if name in row.words:
+            return row.cells[name]
     return ""
 
 
-def fits(conditions: Mapping[str, Condition], words: Mapping[str, frozenset[str]]) -> bool:
+def fits(row: RowWords, conditions: Mapping[str, Condition]) -> bool:
     """Whether the words of a row's cells are those of a row of the table."""
     for name, wanted in conditions.items():
-        written = words.get(name, frozenset())
+        written = row.words.get(name, frozenset())
         if isinstance(wanted, bool):
             is_met = truth_of(written) is wanted
         elif wanted == ANYTHING:
