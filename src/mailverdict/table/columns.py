@@ -285,6 +285,11 @@ class Column:
         return self
 
 
+def own_field(name: str, kind: str, meaning: str) -> Column:
+    """A column that is the field of its name, and is not in the set "core"."""
+    return Column(name, kind, name, False, meaning)
+
+
 COLUMNS: tuple[Column, ...] = (
     Column(
         "verdict",
@@ -361,10 +366,8 @@ COLUMNS: tuple[Column, ...] = (
         error_message,
         ("reasons",),
     ),
-    Column("validation_type", "text", "validation_type", False, "the type actually used"),
-    Column(
-        "error", "text", "error", False, "code of the first error, as REGEX, DNS, BLACKLIST, SMTP"
-    ),
+    own_field("validation_type", "text", "the type actually used"),
+    own_field("error", "text", "code of the first error, as REGEX, DNS, BLACKLIST, SMTP"),
     Column(
         "checks",
         "text",
@@ -419,21 +422,9 @@ COLUMNS: tuple[Column, ...] = (
         "the mail server that answered",
         map_distinct(partial(text_of, name="smtp_host")),
     ),
-    Column("checked_at", "moment", "checked_at", False, "when, UTC"),
-    Column(
-        "source",
-        "text",
-        "source",
-        False,
-        "local, remote or journal, or another verifier by its name",
-    ),
-    Column(
-        "normalized",
-        "text",
-        "normalized",
-        False,
-        "normal form: NFC, domain in lower case; NA when malformed",
-    ),
+    own_field("checked_at", "moment", "when, UTC"),
+    own_field("source", "text", "local, remote or journal, or another verifier by its name"),
+    own_field("normalized", "text", "normal form: NFC, domain in lower case; NA when malformed"),
     Column(
         "version",
         "text",
@@ -446,9 +437,9 @@ COLUMNS: tuple[Column, ...] = (
     ),
 )
 CLEAN_COLUMNS: tuple[Column, ...] = (
-    Column("clean", "text", "clean", False, "the cleaned address; NA where there is none"),
-    Column("suggestion", "text", "suggestion", False, "did you mean; never applied by itself"),
-    Column("change", "text", "change", False, "what was done, joined by ';'"),
+    own_field("clean", "text", "the cleaned address; NA where there is none"),
+    own_field("suggestion", "text", "did you mean; never applied by itself"),
+    own_field("change", "text", "what was done, joined by ';'"),
 )
 # Result columns that hold addresses.
 ADDRESS_NAMES = (
@@ -469,83 +460,41 @@ MESSAGE_NAMES = (
 CLEANED, _, CHANGE = CLEAN_COLUMNS
 REPAIR_COLUMNS = (CLEANED, CHANGE)  # what verify(clean=True) adds
 DUPLICATE_COLUMNS: tuple[Column, ...] = (
-    Column(
-        "identity",
-        "text",
-        "identity",
-        False,
-        "one text for all addresses of a mailbox; NA without an address",
-    ),
-    Column(
-        "duplicate_of",
-        "row",
-        "duplicate_of",
-        False,
-        "first row of the same identity; NA for that row itself",
-    ),
-    Column("copies", "count", "copies", False, "rows of the same identity; NA without an address"),
+    own_field("identity", "text", "one text for all addresses of a mailbox; NA without an address"),
+    own_field("duplicate_of", "row", "first row of the same identity; NA for that row itself"),
+    own_field("copies", "count", "rows of the same identity; NA without an address"),
 )
 SUPPRESS_COLUMNS = (
-    Column(
-        "suppressed", "bool", "suppressed", False, "on the suppression list; NA without an address"
-    ),
+    own_field("suppressed", "bool", "on the suppression list; NA without an address"),
 )
 # What a person decided on the audit page, which `decide` then follows.
 DECISION_COLUMNS: tuple[Column, ...] = (
-    Column(
-        "decision",
-        "text",
-        "decision",
-        False,
-        "what a person decided: send, remove or suggestion; NA: nothing",
-    ),
-    Column(
-        "decided_address",
-        "text",
-        "decided_address",
-        False,
-        "the suggested address, if a person chose it",
-    ),
+    own_field("decision", "text", "what a person decided: send, remove or suggestion; NA: nothing"),
+    own_field("decided_address", "text", "the suggested address, if a person chose it"),
 )
 ACTION_COLUMNS: tuple[Column, ...] = (
-    Column(
-        "action",
-        "action",
-        "action",
-        False,
-        "send, review, retry, drop, unchecked: what to do with the row",
-    ),
-    Column("action_why", "text", "action_why", False, "why, in words"),
+    own_field("action", "action", "send, review, retry, drop, unchecked: what to do with the row"),
+    own_field("action_why", "text", "why, in words"),
 )
 PART_COLUMNS: tuple[Column, ...] = (
-    Column("part", "count", "part", False, "1, 2, ... within a row before explode"),
+    own_field("part", "count", "1, 2, ... within a row before explode"),
 )
-CONTRADICTION = Column(
-    "contradiction", "text", "contradiction", False, "how the verdict was wrong, in words"
-)
+CONTRADICTION = own_field("contradiction", "text", "how the verdict was wrong, in words")
 CONTRADICTION_COLUMNS: tuple[Column, ...] = (
-    Column(
-        "outcome", "text", "outcome", False, "what became of the mail: hard, delivered or complaint"
-    ),
-    Column("outcome_at", "moment", "outcome_at", False, "when, UTC"),
-    Column("outcome_diagnostic", "text", "outcome_diagnostic", False, "what the mail server said"),
+    own_field("outcome", "text", "what became of the mail: hard, delivered or complaint"),
+    own_field("outcome_at", "moment", "when, UTC"),
+    own_field("outcome_diagnostic", "text", "what the mail server said"),
     CONTRADICTION,
 )
 WAVE_COLUMNS = (
-    Column("wave", "count", "wave", False, "1, 2, ...: the wave of a mailing in which the row is"),
-    Column("wave_at", "moment", "wave_at", False, "when the wave was planned, UTC"),
+    own_field("wave", "count", "1, 2, ...: the wave of a mailing in which the row is"),
+    own_field("wave_at", "moment", "when the wave was planned, UTC"),
 )
-HELD_COLUMNS = (Column("held", "text", "held", False, "why the row is not mailed now, in words"),)
+HELD_COLUMNS = (own_field("held", "text", "why the row is not mailed now, in words"),)
 RISK_COLUMNS: tuple[Column, ...] = (
-    Column(
-        "bounce_risk",
-        "rate",
-        "bounce_risk",
-        False,
-        "probability of a hard bounce, from the mails before",
-    ),
-    Column("risk_low", "rate", "risk_low", False, "its 95 % interval: the lower end"),
-    Column("risk_high", "rate", "risk_high", False, "its 95 % interval: the upper end"),
+    own_field("bounce_risk", "rate", "probability of a hard bounce, from the mails before"),
+    own_field("risk_low", "rate", "its 95 % interval: the lower end"),
+    own_field("risk_high", "rate", "its 95 % interval: the upper end"),
 )
 # What describes an earlier verdict, or the address that it was about: emptied by a new
 # verification.
