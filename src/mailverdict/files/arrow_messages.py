@@ -47,7 +47,8 @@ class FlatTable:
     def number(self, kind: str, place: int) -> int:
         if place < 0:
             raise ValueError(place)
-        value: int = struct.unpack_from(kind, self.data, place)[0]
+        value: int
+        (value,) = struct.unpack_from(kind, self.data, place)
         return value
 
     def place(self, field: int) -> int | None:
@@ -56,7 +57,9 @@ class FlatTable:
         if entry >= self.vtable_size:
             return None
         offset = self.number("<H", self.vtable + entry)
-        return self.start + offset if offset else None
+        if not offset:
+            return None
+        return self.start + offset
 
     def integer(self, field: int, kind: str) -> int:
         place = self.place(field)
@@ -176,6 +179,8 @@ def unpacked_octets(source: IO[bytes], message: Message) -> int:
         if size < 8:
             continue
         source.seek(message.body + offset)
-        unpacked = struct.unpack("<q", source.read(8))[0]
-        octets += size if unpacked < 0 else unpacked  # -1: it is not packed
+        (unpacked,) = struct.unpack("<q", source.read(8))
+        if unpacked < 0:  # it is not packed
+            unpacked = size
+        octets += unpacked
     return octets

@@ -370,7 +370,15 @@ def read_head(path: Path, name: str, encoding: Encoding, given: ReadOptions) -> 
     line, line_end = split_end(rows.octets(first))
     if len(cells) == 1:  # a blank line is a row then
         line_end = first_line_end(line_end)
-    head = Head(lead + title, count_lines(title), cells, line, line_end, delimiter, has_header)
+    head = Head(
+        lead=lead + title,
+        title_lines=count_lines(title),
+        cells=cells,
+        line=line,
+        line_end=line_end,
+        delimiter=delimiter,
+        has_header=has_header,
+    )
     where = f"{name}, line {1 + count_lines(head.lead)}"
     check_columns(where, len(cells), WIDE)
     if has_header and len(line) > LONGEST_HEADER:

@@ -86,9 +86,11 @@ def limit_memory(octets: int) -> None:
     if sys.platform != "win32":  # which promises no memory that it does not have
         import resource  # noqa: PLC0415
 
-        for kind, limit in ((resource.RLIMIT_AS, octets), (resource.RLIMIT_CORE, 0)):
+        limits = {resource.RLIMIT_AS: octets, resource.RLIMIT_CORE: 0}
+        for kind, limit in limits.items():
             with suppress(ValueError, OSError):  # a lower limit holds already, or macOS knows none
-                resource.setrlimit(kind, (limit, resource.getrlimit(kind)[1]))
+                _, most = resource.getrlimit(kind)
+                resource.setrlimit(kind, (limit, most))
 
 
 def scan_parts(path: str, most: int) -> tuple[int, bool]:
@@ -186,7 +188,7 @@ def read_rows(
     """By default the first sheet that is not empty, of those that are shown if there are any."""
     names = book.order
     if wanted is not None:
-        names = [wanted] if wanted in book.names else []
+        names = [name for name in book.names if name == wanted]
     name = wanted
     sheet = EMPTY_SHEET
     for name in names:
@@ -272,8 +274,12 @@ def find_part(book: zipfile.ZipFile, sheet: str) -> str | None:
     target = dict(relations(book, "xl/_rels/workbook.xml.rels")).get(wanted or "")
     if not target:
         return None
-    part = target.removeprefix("/") if target.startswith("/") else f"xl/{target}"
-    return part if part in book.namelist() else None
+    part = f"xl/{target}"
+    if target.startswith("/"):
+        part = target.removeprefix("/")
+    if part not in book.namelist():
+        return None
+    return part
 
 
 def relations(book: zipfile.ZipFile, part: str) -> Iterator[tuple[str, str]]:
@@ -391,13 +397,18 @@ class OdsBook:
         table = self.sheets[name]
         if not table.filled:
             return EMPTY_SHEET
-        first = table.filled[0][0]
-        height = table.height - first
+        first, _, _ = table.filled[0]
         left = table.left
         links = {}
         for (row, column), link in table.links.items():
             links[row - first, column - left] = link
-        return Sheet(height, table.width - left, (first, left), table.rows(), links)
+        return Sheet(
+            height=table.height - first,
+            width=table.width - left,
+            start=(first, left),
+            rows=table.rows(),
+            links=links,
+        )
 
     def start(self, tag: str, given: dict[str, str]) -> None:
         self.depth += 1
@@ -439,7 +450,8 @@ class OdsBook:
                 self.texts.append("\n")
         elif tag == TEXT + "a" and not self.link:
             target = MAILTO.match(given.get(HREF, ""))
-            self.link = target[1] if target else ""
+            if target:
+                self.link = target[1]
         elif tag == TEXT + "s":
             count = int(given.get(TEXT + "c", 1))
             self.texts.append(" " * min(count, MOST_BLANKS))

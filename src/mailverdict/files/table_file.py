@@ -188,7 +188,9 @@ class TableFile(ABC):
 
     def positions(self, only: Collection[str] | None) -> list[int]:
         """The columns to read."""
-        return [at for at, name in enumerate(self.columns) if only is None or name in only]
+        if only is None:
+            return list(range(len(self.columns)))
+        return [position for position, name in enumerate(self.columns) if name in only]
 
     def piece(
         self, cells: Mapping[int, pa.Array], rows: int, lines: pa.Array | None = None

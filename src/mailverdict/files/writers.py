@@ -79,8 +79,12 @@ def create_table(
     """
     target = user_path(path)
     is_stdout = str(path) == STDOUT
-    kind = "csv" if is_stdout else check_target(target)
-    place = to_stdout() if is_stdout else atomic_write(target, choose=choose)
+    if is_stdout:
+        kind = "csv"
+        place = to_stdout()
+    else:
+        kind = check_target(target)
+        place = atomic_write(target, choose=choose)
     with ExitStack() as stack:
         try:
             temporary = stack.enter_context(place)
@@ -98,7 +102,9 @@ def create_table(
             writer = stack.enter_context(closing(XlsxTableWriter(temporary, like, by_action)))
         else:
             file = stack.enter_context(open_for_writing(temporary, target))
-            delimiter = "\t" if kind == "tsv" else like.delimiter
+            delimiter = like.delimiter
+            if kind == "tsv":
+                delimiter = "\t"
             writer = CsvTableWriter(file, delimiter, like, is_escaped)
         yield writer
 
@@ -129,7 +135,9 @@ def write_behind(
 def check_target(path: Path) -> str:
     """The kind of table to write, by the ending of the name."""
     is_packed = path.suffix.lower() in COMPRESSIONS
-    table = Path(path.stem) if is_packed else path
+    table = path
+    if is_packed:
+        table = Path(path.stem)
     kind = WRITABLE.get(table.suffix.lower())
     if path.is_dir():
         raise InputError(f"{path} is a directory; name a file to write")
@@ -155,7 +163,9 @@ def check_target(path: Path) -> str:
 
 def writable_name(path: Path) -> Path:
     """A file to write instead of one that is only read: a workbook, or a CSV for contacts."""
-    return path.with_suffix(".csv" if path.suffix.lower() == ".vcf" else ".xlsx")
+    if path.suffix.lower() == ".vcf":
+        return path.with_suffix(".csv")
+    return path.with_suffix(".xlsx")
 
 
 @contextmanager
@@ -186,7 +196,8 @@ class FormulaColumns:
 
     def __init__(self, column: str, prefix: str | None, *, in_all: bool) -> None:
         self.messages = {label_of(column, prefix, name) for name in MESSAGE_NAMES}
-        self.addresses = {column, *(label_of(column, prefix, name) for name in ADDRESS_NAMES)}
+        self.addresses = {label_of(column, prefix, name) for name in ADDRESS_NAMES}
+        self.addresses.add(column)
         self.in_all = in_all
 
     def __call__(self, name: str) -> bool:

@@ -139,8 +139,11 @@ class SeriesAccessor(Accessor):
 
     def __repr__(self) -> str:
         """The name, the rows and the methods."""
-        name = "" if self._series.name is None else f" {self._series.name!r:.80}"
-        return self._shown(f"the Series{name} of {count_of(len(self._series), 'row')}")
+        series = self._series
+        name = ""
+        if series.name is not None:
+            name = f" {series.name!r:.80}"
+        return self._shown(f"the Series{name} of {count_of(len(series), 'row')}")
 
     @property
     def domain(self) -> pd.Series[Any]:
@@ -164,4 +167,6 @@ class SeriesAccessor(Accessor):
         out = start(
             self._series, validation_type="regex", columns=["verdict"], clean=False
         ).result()
-        return (out["verdict"] == "valid").astype("boolean").mask(out["verdict"].isna())
+        verdict = out["verdict"]
+        is_valid = (verdict == "valid").astype("boolean")
+        return is_valid.mask(verdict.isna())

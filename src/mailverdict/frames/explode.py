@@ -113,12 +113,7 @@ def explode_table(
     is_replaced = np.isin(rows, list(parts))
     exploded = table.repeat(rows, np.flatnonzero(is_replaced), written)
 
-    about_cells = {result.name for result in (*COLUMNS, *DERIVED_COLUMNS)}
-    existing = read_existing(table, prefix)
-    dropped = []
-    for name in existing.earlier:
-        if name in about_cells:
-            dropped.append(existing.columns[name].label)
+    dropped = labels_about_cells(table, prefix)
     if dropped:
         exploded = exploded.drop(dropped)
         warn_user(
@@ -129,6 +124,17 @@ def explode_table(
     numbers = np.arange(len(rows)) - first[rows] + 1
     part = pa.table({"part": pa.array(numbers)})
     return exploded.attach(part, names, PART_COLUMNS, {})
+
+
+def labels_about_cells(table: Table, prefix: str | None) -> list[Any]:
+    """The results of earlier calls that were about whole cells."""
+    about_cells = {result.name for result in (*COLUMNS, *DERIVED_COLUMNS)}
+    existing = read_existing(table, prefix)
+    labels = []
+    for name in existing.earlier:
+        if name in about_cells:
+            labels.append(existing.columns[name].label)
+    return labels
 
 
 def find_lists(values: Any, texts: pa.StringArray) -> dict[int, tuple[str, ...]]:

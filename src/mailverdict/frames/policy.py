@@ -278,9 +278,8 @@ def decide(
     chosen = find_policy(policy)
     rows = read_decided(out, column, prefix)
     names = name_columns(rows.data, rows.prefix, ACTION_COLUMNS)
-    marked: Frame = rows.data.attach(
-        decide_rows(rows, chosen), names, ACTION_COLUMNS, {"policy": chosen.name}
-    )
+    actions = decide_rows(rows, chosen)
+    marked: Frame = rows.data.attach(actions, names, ACTION_COLUMNS, {"policy": chosen.name})
     return marked
 
 
@@ -400,8 +399,8 @@ def decide_kind(kind: Alike, policy: Policy) -> Decided:
         return Decided("review", kind.advice, "")
     decided = decide_by_selector(kind, policy)
     is_dropped = decided.action == "drop"
-    is_disposable = "disposable" in (decided.cause, kind.why) and kind.bucket != Verdict.INVALID
-    if is_dropped and is_disposable:
+    is_disposable = "disposable" in (decided.cause, kind.why)
+    if is_dropped and is_disposable and kind.bucket != Verdict.INVALID:
         if kind.disposable_suspected:
             decided = Decided("review", "disposable", LISTED_COMPANY)
         elif kind.disposable_suspected is None:
@@ -433,7 +432,8 @@ def decide_first(kind: Alike) -> Decided | None:
     if kind.decision == "send" and kind.bucket != Status.MISSING:
         return Decided("send", "decided", MEANING["decided"])
     if kind.bucket not in tuple(Verdict):
-        return Decided(UNCHECKED, None, MEANING.get(kind.bucket, str(Status.DONE)))
+        why = MEANING.get(kind.bucket, str(Status.DONE))
+        return Decided(UNCHECKED, None, why)
     return None
 
 
@@ -497,7 +497,7 @@ class Split(Generic[Frame]):
         """A bar and the counts, for a notebook."""
         from ..theme import badge, bar, notebook  # noqa: PLC0415 - only notebooks need it
 
-        counts = {str(name): int(count) for name, count in self.counts().items()}
+        counts = {name: len(getattr(self, name)) for name in ACTIONS}
         lines = []
         for name, count in counts.items():
             number = f'<td class="mv-number">{count_of(count, "row")}</td>'
@@ -539,7 +539,8 @@ def split(
     >>> mv.split(out, "email")
     Split(send=1, review=0, retry=0, drop=1, unchecked=0)
     """
-    rows = Results(decide(out, column, policy=policy, prefix=prefix), column, prefix)
+    decided = decide(out, column, policy=policy, prefix=prefix)
+    rows = Results(decided, column, prefix)
     parts = {}
     for name in ACTIONS:
         is_part = pc.equal(rows["action"], name)

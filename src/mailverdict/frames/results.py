@@ -51,7 +51,7 @@ from ..table.table import frame_of, table_of
 from .clean import DID_YOU_MEAN, advise, repair_column
 
 # The five buckets of the contract, then the rows that were not processed or have no address.
-BUCKETS = (*map(str, Verdict), str(Status.ERROR), str(Status.PENDING), str(Status.MISSING))
+BUCKETS = tuple(map(str, (*Verdict, Status.ERROR, Status.PENDING, Status.MISSING)))
 # Flags as text, in lower case; the last ones are what becomes of a missing one.
 TRUTH: dict[str, bool | None] = {
     **dict.fromkeys(("true", "1", "1.0"), True),

@@ -145,8 +145,8 @@ def send_list(
     rows = read_decided(out, column, prefix)
     identifier = importer.find_identifier(rows.data.labels(), rows.column)
     maker = SendListMaker(importer, identifier, keeps_repeats=False)
-    action = one_array(decide_rows(rows, chosen)["action"].cast(pa.string()))
-    send = maker.add(rows, action)
+    action = decide_rows(rows, chosen)["action"].cast(pa.string())
+    send = maker.add(rows, one_array(action))
     remove = maker.removed()
     return SendList(
         importer.label,
@@ -162,7 +162,9 @@ def like(data: Table, table: pa.Table) -> Any:
         return table
     if data.library == "polars":
         return polars_of(table)
-    columns = {name: pd.array(table[name].to_pylist(), "string") for name in table.column_names}
+    columns = {}
+    for name in table.column_names:
+        columns[name] = pd.array(table[name].to_pylist(), "string")
     return pd.DataFrame(columns)
 
 

@@ -170,7 +170,9 @@ def suppress(
     if isinstance(against, SuppressionList):
         suppression = against
     else:
-        entries = () if against is None else against
+        entries = against
+        if entries is None:
+            entries = ()
         suppression = SuppressionList.read(entries, against_column)
     if where is not None:
         suppression.add_where(parse_where(where), lambda: [table])
@@ -228,11 +230,10 @@ class SuppressionList:
             )
         with open_table(path) as table:
             self.remarks = [without_options(remark, HOW_TO_READ) for remark in table.remarks]
-            # JSON lines without a line have no columns.
-            pieces = table.pieces() if table.columns else ()
             try:
-                for piece in pieces:
-                    self.add(piece)
+                if table.columns:  # JSON lines without a line have none
+                    for piece in table.pieces():
+                        self.add(piece)
             except ColumnError as exc:  # perhaps the sheet is not the right one
                 raise ColumnError("; ".join([*self.remarks, str(exc)])) from None
             self.remarks += map(without_options, table.final_remarks())

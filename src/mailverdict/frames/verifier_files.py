@@ -111,7 +111,9 @@ class ResultFinder:
             self.left += 1
         if self.results:
             return
-        items = document if isinstance(document, list) else [document]
+        items = [document]
+        if isinstance(document, list):
+            items = document
         for item in items:
             rows = rows_with_address(item)
             self.others += rows
@@ -168,8 +170,9 @@ def rows_with_address(value: Any, depth: int = 0) -> list[Row]:
         if rows:
             return rows
     row = row_of(value)
-    has_address = any(cell and "@" in cell for cell in row.values())
-    return [row] if has_address else []
+    if any(cell and "@" in cell for cell in row.values()):
+        return [row]
+    return []
 
 
 def lists_in(value: Mapping[str, Any], depth: int = 0) -> Iterator[list[Any]]:
@@ -202,4 +205,5 @@ def cell_of(member: Any) -> str | None:
         return str(member)
     if any(isinstance(item, dict | list) for item in member):
         return count_of(len(member), "item")
-    return ", ".join(str(item) for item in member if item is not None) or None
+    texts = [str(item) for item in member if item is not None]
+    return ", ".join(texts) or None

@@ -499,7 +499,15 @@ def read_frame(
         is_checked = is_free and (options.clean or sum(map(len, values)) <= FREE_BATCH)
         read = read_addresses(values, clean=options.clean, keep_syntax=is_checked, kept=kept)
     asked, rows = number_answers(read, is_free=is_free, known=options.known)
-    return Reading(tables, results, rows, asked, note, notices, options.known)
+    return Reading(
+        tables=tables,
+        results=results,
+        rows=rows,
+        asked=asked,
+        note=note,
+        notices=notices,
+        known=options.known,
+    )
 
 
 def tables_of(data: Any, column: ColumnChoice | None) -> list[Table]:

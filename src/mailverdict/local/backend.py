@@ -108,7 +108,9 @@ def check_names(names: Iterable[str]) -> None:
     for name in names:
         if name not in LocalSettings.__dataclass_fields__:
             close = get_close_matches(name, LocalSettings.__dataclass_fields__, 1)
-            hint = f" (did you mean {close[0]!r}?)" if close else ""
+            hint = ""
+            if close:
+                hint = f" (did you mean {close[0]!r}?)"
             raise SettingsError(f"LocalBackend has no setting {name!r}{hint}")
 
 
@@ -323,13 +325,16 @@ class LocalBackend:
             kind = ValidationType(kind)
         lists = self._lists.current()
         syntax = observe_syntax(email)
-        flags = lists.flags(syntax.local, syntax.ascii_domain) if syntax.ok else Flags()
+        flags = Flags()
+        if syntax.ok:
+            flags = lists.flags(syntax.local, syntax.ascii_domain)
         evidence = Evidence(syntax, flags=flags)
         if syntax.ok and kind is not ValidationType.REGEX:
             evidence = await self._observe_network(evidence, kind, client, record)
         decision = settle(kind, evidence)
         if record is not None:
-            record.evidence, record.decision = evidence, decision
+            record.evidence = evidence
+            record.decision = decision
         metadata = evidence_metadata(evidence)
         metadata["lists"] = lists.version
         if self.clock is utc_now:
@@ -338,7 +343,9 @@ class LocalBackend:
             metadata["validated_at"] = self.clock().isoformat()
         if syntax.ok and syntax.normalized != email:
             metadata["normalized"] = syntax.normalized
-        meant = suggest_domain(syntax.ascii_domain) if syntax.ok else None
+        meant = None
+        if syntax.ok:
+            meant = suggest_domain(syntax.ascii_domain)
         if meant:
             metadata["suggestion"] = f"{syntax.local}@{meant}"
         if not email.isascii():  # a lone surrogate could not be encoded
@@ -357,7 +364,9 @@ class LocalBackend:
             record.notices += self.domains.take_notices()
         mailbox = None
         if kind is ValidationType.SMTP and dns.exchanges:
-            transcript = None if record is None else record.transcript
+            transcript = None
+            if record is not None:
+                transcript = record.transcript
             mailbox = await self.mailboxes.ask_one(syntax, dns, client, transcript)
         return evidence._replace(dns=dns, blacklist=blacklist, mailbox=mailbox)
 

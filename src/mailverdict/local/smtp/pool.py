@@ -196,9 +196,10 @@ class SmtpPool:
     def open_session(self, client: Client, exchange: SmtpExchange) -> None:
         """Open a session with the least busy address of an exchange, or let it wait for one."""
         most = self.settings.max_sessions_per_exchange
-        address = min(exchange.open_addresses(), key=self.by_address.__getitem__)
+        addresses = exchange.open_addresses()
+        address = min(addresses, key=self.by_address.__getitem__)
         if self.by_address[address] >= most:
-            for address in exchange.open_addresses():
+            for address in addresses:
                 self.lines.setdefault(address, Turns()).add(exchange)
             return
         session = OpenSession(exchange, address, client, self.clock())
@@ -257,10 +258,11 @@ class SmtpPool:
     ) -> None:
         """Start what waited for a task."""
         self.tasks.discard(task)
-        error = None if task.cancelled() else task.exception()
-        if error is not None:
-            for run in exchange.runs:
-                run.wake(error)
+        if not task.cancelled():
+            error = task.exception()
+            if error is not None:
+                for run in exchange.runs:
+                    run.wake(error)
         at_end()
         self.start()
 
@@ -272,8 +274,9 @@ class SmtpPool:
         networks = self.settings.allow_networks
         exchange.addresses = tuple(text for text in answer.texts if may_dial(text, networks))
         if not exchange.addresses:
-            is_undetermined = answer.outcome is AnswerOutcome.UNDETERMINED
-            classification = UNRESOLVED if is_undetermined else None
+            classification = None
+            if answer.outcome is AnswerOutcome.UNDETERMINED:
+                classification = UNRESOLVED
             exchange.close_without_address(no_address_message(answer), classification)
 
     def on_resolved(self, exchange: SmtpExchange) -> None:

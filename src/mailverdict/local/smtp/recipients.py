@@ -131,8 +131,9 @@ class Recipients:
             return
         self.unsettled += len(positions)
         route = self.route(seen)
-        for client, of_client in self.by_client(positions):
-            self.place(Block(self, client, route, code, of_client), route.after(None))
+        first = route.after(None)
+        for client, rows in self.by_client(positions):
+            self.place(Block(self, client, route, code, rows), first)
 
     def by_client(self, positions: Positions) -> Iterable[tuple[Client, Positions]]:
         """The addresses of each client."""
@@ -178,15 +179,23 @@ class Recipients:
     def first_question(self, block: Block, position: int) -> Asked:
         # Few at a time: faster than converting all of them.
         local = self.local_parts[position].as_py()
-        recipient = Recipient(f"{local}@{self.domains[block.code]}")
-        return Asked(self, block.client, block.route, block.code, position, recipient, block.began)
+        return Asked(
+            run=self,
+            client=block.client,
+            route=block.route,
+            code=block.code,
+            position=position,
+            recipient=Recipient(f"{local}@{self.domains[block.code]}"),
+            began=block.began,
+        )
 
     # --- from exchange to exchange -----------------------------------------------------------
 
     def pass_on(self, asked: Asked, exchange: SmtpExchange, evidence: MailboxEvidence) -> None:
         """Queue an address for the next exchange, or settle it if there is none or no time left."""
         following = asked.route.after(exchange)
-        if following is None or asked.is_late(self.pool.clock(), self.pool.settings.deadline):
+        is_late = asked.is_late(self.pool.clock(), self.pool.settings.deadline)
+        if following is None or is_late:
             self.settle(asked, evidence)
         else:
             asked.last = evidence
@@ -311,7 +320,9 @@ class Recipients:
         if is_greylisted and self.ask_later(probe, classification.retry_after):
             return
         probe.catch_all = catch_all_of(classification)
-        probe.refusal = None if classification.reason is None else reply
+        probe.refusal = None
+        if classification.reason is not None:
+            probe.refusal = reply
         self.give_up_probe(probe)
 
     def give_up_probe(self, probe: Probe) -> None:
@@ -353,7 +364,8 @@ class Recipients:
     def queue_retries(self) -> None:
         """Queue the greylisted addresses and probes whose time has come."""
         now = self.pool.clock()
-        for due in [due for due in self.retries if due <= now]:
+        over = [due for due in self.retries if due <= now]
+        for due in over:
             for question in self.retries.pop(due):
                 if isinstance(question, Asked):
                     self.place(question, question.route.after(None))
@@ -391,7 +403,8 @@ class Recipients:
         """Warn of mail servers that accepted nobody; they may refuse everybody."""
         if not self.refusing:
             return []
-        shown = [f"{name} ({count:,})" for name, count in self.refusing.most_common(SHOWN_SERVERS)]
+        servers = self.refusing.most_common(SHOWN_SERVERS)
+        shown = [f"{name} ({count:,})" for name, count in servers]
         if len(self.refusing) > len(shown):
             shown.append(f"{len(self.refusing) - len(shown):,} more")
         return [
@@ -419,8 +432,9 @@ class Recipients:
         self.queue_retries()
         self.pool.start()
         until_retry = min(self.retries, default=math.inf) - self.pool.clock()
+        longest = min(seconds, max(SHORTEST_WAIT, until_retry))
         try:
-            async with asyncio.timeout(min(seconds, max(SHORTEST_WAIT, until_retry))):
+            async with asyncio.timeout(longest):
                 await self.change.wait()
         except TimeoutError:
             pass
@@ -539,7 +553,8 @@ def without_result(evidence: MailboxEvidence, classification: Classification) ->
 def same_for_anyone(evidence: MailboxEvidence) -> MailboxEvidence:
     """The evidence of a refusal that every address of the domain gets."""
     refusal = evidence.classification
-    common = replace(refusal, reason=Reason.SENDER_BLOCKED, rule=f"{refusal.rule}+same_for_anyone")
+    rule = f"{refusal.rule}+same_for_anyone"
+    common = replace(refusal, reason=Reason.SENDER_BLOCKED, rule=rule)
     return replace(evidence, classification=common)
 
 
@@ -565,7 +580,8 @@ def random_address(domain: str, rng: random.Random) -> str:
     >>> len(random_address("example.org", random.Random(1)))
     28
     """
-    return "".join(rng.choices(LETTERS, k=16)) + f"@{domain}"
+    local = "".join(rng.choices(LETTERS, k=16))
+    return f"{local}@{domain}"
 
 
 # --- rows ------------------------------------------------------------------------------------
@@ -635,8 +651,9 @@ class ResultBuffer:
         if index is None:
             index = len(self.evidence)
             self.index_of[key] = index
+            dns = self.domains[domain]
             flags = Flags(role, *(flag[domain] for flag in self.lists))
-            self.evidence.append(Evidence(OK, self.domains[domain], mailbox=seen, flags=flags))
+            self.evidence.append(Evidence(OK, dns, mailbox=seen, flags=flags))
         self.positions.append(position)
         self.indices.append(index)
 

@@ -99,7 +99,9 @@ class MailboxStage:
     ) -> MailboxEvidence | None:
         """Ask about one address; `transcript` receives the lines of the dialogue."""
         result = OneResult(syntax)
-        clients = None if client is None else [client]
+        clients = None
+        if client is not None:
+            clients = [client]
         async with self.open_run(result, clients, transcript) as run:
             run.add(0, seen, np.zeros(1, np.int64))
             while not run.is_done():
@@ -117,7 +119,9 @@ class MailboxStage:
         is_column: bool = False,
     ) -> AsyncIterator[Recipients]:
         """A run; a single address is not asked again when greylisted, since its caller waits."""
-        wait = self.settings.retry_greylisted if is_column else 0.0
+        wait = 0.0
+        if is_column:
+            wait = self.settings.retry_greylisted
         pool = await self.find_pool(transcript)
         run = Recipients(pool, results, clients=clients, retry_greylisted=wait)
         try:
