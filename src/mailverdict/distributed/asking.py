@@ -38,10 +38,10 @@ import pyarrow.compute as pc
 from ..backend import Noticed, Settled
 from ..errors import MailVerdictError
 from ..local.backend import LocalBackend
-from ..local.domains import DomainStage, gather_groups
+from ..local.domains import DomainStage, Seen, gather_groups
 from ..local.smtp.stage import MailboxStage
 from ..loop import run_sync
-from ..model.evidence import BlacklistEvidence, DnsOutcome, DomainEvidence
+from ..model.evidence import DnsOutcome, DomainEvidence
 from ..model.table import SCHEMA, dump_json
 from ..model.words import Status, ValidationType
 from ..runs.endings import cause_of, count_causes
@@ -252,10 +252,10 @@ class KnownDomains(DomainStage):
 
     async def observe(
         self, domains: Sequence[str], validation_type: ValidationType
-    ) -> AsyncIterator[tuple[int, DomainEvidence, BlacklistEvidence | None]]:
+    ) -> AsyncIterator[Seen]:
         """What is known about each domain."""
         for code, name in enumerate(domains):
-            yield code, self.known[name], None
+            yield Seen(code, self.known[name])
 
 
 def route_addresses(shard: int, job: StageJob) -> str:

@@ -113,8 +113,8 @@ def delta_columns(metadata: Any) -> set[str]:
     """
     names = set()
     for group in range(metadata.num_row_groups):
-        for at in range(metadata.num_columns):
-            column = metadata.row_group(group).column(at)
+        for position in range(metadata.num_columns):
+            column = metadata.row_group(group).column(position)
             if any("DELTA" in encoding for encoding in column.encodings):
                 names.add(column.path_in_schema)
     return names
@@ -128,8 +128,8 @@ def rows_at_once(group: Any, columns: Sequence[str] | None, texts: Collection[st
     """How many rows of a row group have about `PIECE_OCTETS` octets, by its metadata."""
     octets = 1
     longest = 1  # a text has at most as many octets as the pages of its column
-    for at in range(group.num_columns):
-        column = group.column(at)
+    for position in range(group.num_columns):
+        column = group.column(position)
         root = column.path_in_schema.partition(".")[0]
         if columns is not None and root not in columns:
             continue

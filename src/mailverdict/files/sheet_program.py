@@ -29,7 +29,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 from xml.parsers import expat
 
@@ -331,32 +331,45 @@ DURATION = re.compile(
 DAY = datetime.timedelta(days=1)
 
 
+class OdsCell(NamedTuple):
+    """A cell of the file that is filled; it stands for as many cells as it says."""
+
+    column: int
+    repeats: int
+    value: Any
+    link: str
+
+
+class OdsRow(NamedTuple):
+    """A row of the file that is filled; it stands for as many rows as it says."""
+
+    place: int
+    repeats: int
+    cells: list[Any]
+
+
 @dataclass
 class OdsSheet:
-    """A sheet of an ODS, without what is empty at its end.
-
-    A row of the file stands for as many rows as it says.
-    """
+    """A sheet of an ODS, without what is empty at its end."""
 
     name: str
     height: int = 0  # up to the last row that is filled
     width: int = 0
     left: int = MOST_COLUMNS  # the first column that is filled
-    # For each row of the file that is filled: its place, how many rows it stands for, its cells.
-    filled: list[tuple[int, int, list[Any]]] = field(default_factory=list)
+    filled: list[OdsRow] = field(default_factory=list)
     links: Links = field(default_factory=dict)
 
     def rows(self) -> Iterator[Sequence[Any]]:
         empty = [""] * (self.width - self.left)
-        done = self.filled[0][0]
-        for at, repeats, cells in self.filled:
-            for _ in range(done, at):
+        done = self.filled[0].place
+        for filled in self.filled:
+            for _ in range(done, filled.place):
                 yield empty
-            row = cells[self.left :]
+            row = filled.cells[self.left :]
             row += empty[len(row) :]
-            for _ in range(repeats):
+            for _ in range(filled.repeats):
                 yield row
-            done = at + repeats
+            done = filled.place + filled.repeats
 
 
 class OdsBook:
@@ -375,7 +388,7 @@ class OdsBook:
         self.row_repeats = 1
         self.column = 0
         self.cell_repeats = 1
-        self.row: list[tuple[int, int, Any, str]] = []  # place, repeats, value, link
+        self.row: list[OdsCell] = []
         self.cell: dict[str, str] | None = None
         self.texts: list[str] = []  # of the cell, in pieces
         self.paragraphs = 0
@@ -397,7 +410,7 @@ class OdsBook:
         table = self.sheets[name]
         if not table.filled:
             return EMPTY_SHEET
-        first, _, _ = table.filled[0]
+        first = table.filled[0].place
         left = table.left
         links = {}
         for (row, column), link in table.links.items():
@@ -489,19 +502,21 @@ class OdsBook:
             if target and not self.link:
                 self.link = target[1]
         if value != "" or self.link:
-            self.row.append((self.column, self.cell_repeats, value, self.link))
+            cell = OdsCell(self.column, self.cell_repeats, value, self.link)
+            self.row.append(cell)
         self.column += self.cell_repeats
 
     def end_row(self, table: OdsSheet) -> None:
-        at = self.row_at
+        place = self.row_at
         repeats = self.row_repeats
         self.row_at += repeats
         if not self.row:
             return
-        column, cell_repeats, _, _ = self.row[-1]
+        first = self.row[0]
+        last = self.row[-1]
         table.height = self.row_at
-        table.width = max(table.width, column + cell_repeats)
-        table.left = min(table.left, self.row[0][0])
+        table.width = max(table.width, last.column + last.repeats)
+        table.left = min(table.left, first.column)
         if table.height > MOST_ROWS or table.width > MOST_COLUMNS:
             raise ValueError(
                 f"sheet {table.name!r} says that it has {table.height:,} rows and {table.width:,} "
@@ -509,18 +524,21 @@ class OdsBook:
                 "delete what is outside the table, or save it as CSV"
             )
         cells: list[Any] = []
-        for column, cell_repeats, value, link in self.row:
-            cells += [""] * (column - len(cells)) + [value] * cell_repeats
+        for cell in self.row:
+            cells += [""] * (cell.column - len(cells))
+            cells += [cell.value] * cell.repeats
             # A text counts in each cell that has it, as in other workbooks.
-            self.octets += (len(str(value)) + len(link)) * cell_repeats * repeats
+            size = len(str(cell.value)) + len(cell.link)
+            self.octets += size * cell.repeats * repeats
             check_size(self.octets, self.most)
-            if link:
-                for row in range(at, at + repeats):
-                    for place in range(column, column + cell_repeats):
-                        table.links[row, place] = link
+            if not cell.link:
+                continue
+            for row in range(place, place + repeats):
+                for column in range(cell.column, cell.column + cell.repeats):
+                    table.links[row, column] = cell.link
         self.octets += 8 * (len(cells) - len(self.row))  # empty cells before filled ones
         check_size(self.octets, self.most)
-        table.filled.append((at, repeats, cells))
+        table.filled.append(OdsRow(place, repeats, cells))
 
 
 def repeats_of(given: dict[str, str], name: str) -> int:

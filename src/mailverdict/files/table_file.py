@@ -145,9 +145,10 @@ class TableFile(ABC):
         That is its name then.
         """
         if column not in self.columns:
-            for at, name in enumerate(self.columns):
-                if numbered(at) == column and self.columns.count(name) > 1:
-                    self.schema = self.schema.set(at, self.schema.field(at).with_name(column))
+            for position, name in enumerate(self.columns):
+                if numbered(position) == column and self.columns.count(name) > 1:
+                    field = self.schema.field(position).with_name(column)
+                    self.schema = self.schema.set(position, field)
                     self.columns = tuple(self.schema.names)
         try:
             check_column(column, self.columns)

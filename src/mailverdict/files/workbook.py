@@ -368,8 +368,8 @@ def sheet_columns(section: Section) -> Iterator[tuple[str, Sequence[Any]]]:
 
     Bars of several counts are a column for each, and one that repeats a figure is left out.
     """
-    for at, (label, kind) in enumerate(section.columns):
-        cells = [row[at] for row in section.rows]
+    for position, (label, kind) in enumerate(section.columns):
+        cells = [row[position] for row in section.rows]
         if kind == "bars":
             for name in cells[0]:
                 yield LABELS[name], [counts[name] for counts in cells]

@@ -135,8 +135,8 @@ async def look_up(
             return {}, []
         await backend.domains.require_resolver()
         observed = backend.domains.observe(names, ValidationType.MX)
-        seen = {code: dns async for code, dns, _ in observed}
-        return seen, backend.domains.take_notices()
+        evidence = {seen.code: seen.dns async for seen in observed}
+        return evidence, backend.domains.take_notices()
     finally:
         if is_owned:
             await backend.aclose()

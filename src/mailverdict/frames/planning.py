@@ -61,10 +61,10 @@ def quota(backend: Backend | str) -> Quota:
     ...     print(error)
     LocalBackend() has no quota; give the URL of a verification service
     """
-    found = ask_quota(backend)
-    if found is None:
+    reading = ask_quota(backend)
+    if reading is None:
         raise SettingsError(f"{backend!r} has no quota; give the URL of a verification service")
-    return found
+    return reading
 
 
 def ask_quota(backend: Any, *, owned: bool = False) -> Quota | None:
@@ -73,7 +73,10 @@ def ask_quota(backend: Any, *, owned: bool = False) -> Quota | None:
     async def ask() -> Quota | None:
         async with open_backend(backend) as opened:
             try:
-                return await opened.quota() if hasattr(opened, "quota") else None
+                if not hasattr(opened, "quota"):
+                    return None
+                reading: Quota | None = await opened.quota()
+                return reading
             finally:
                 if owned:
                     await opened.aclose()

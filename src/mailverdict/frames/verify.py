@@ -417,8 +417,8 @@ def describe_several(
     rows: int, remedy: str = "mailverdict.explode gives each a row of its own"
 ) -> str:
     """How many rows hold several addresses, and what helps."""
-    found = count_of(rows, "row holds", "rows hold")
-    return Note(f"{found} several addresses, which are not verified: {remedy}")
+    several = count_of(rows, "row holds", "rows hold")
+    return Note(f"{several} several addresses, which are not verified: {remedy}")
 
 
 def describe_origin(

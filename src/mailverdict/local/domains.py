@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from datetime import datetime
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,7 +29,14 @@ from .batch import ObservedBatch, Positions
 # Domains per event: few enough for a smooth progress bar, enough for columnar speed.
 FLUSH_DOMAINS = 2000
 FLUSH_SECONDS = 0.2  # or after this time, so that the answers of a slow resolver appear
-Seen = tuple[int, DomainEvidence, BlacklistEvidence | None]
+
+
+class Seen(NamedTuple):
+    """What was observed of a domain, by its code."""
+
+    code: int
+    dns: DomainEvidence
+    blacklist: BlacklistEvidence | None = None
 
 
 class DomainRows:
@@ -112,8 +120,8 @@ class DomainStage:
         now: datetime,
     ) -> Settled:
         syntax = SyntaxEvidence(ok=True)
-        evidence = [Evidence(syntax, dns, blacklist) for _, dns, blacklist in group]
-        positions, codes = rows.of([code for code, _, _ in group])
+        evidence = [Evidence(syntax, seen.dns, seen.blacklist) for seen in group]
+        positions, codes = rows.of([seen.code for seen in group])
         table = batch.result_rows(validation_type, positions, codes, evidence, now)
         return Settled(table, positions=positions)
 
@@ -123,7 +131,7 @@ class DomainStage:
         """What DNS and, for `mx_blacklist`, blacklists say about each domain, as answers come."""
         if validation_type is not ValidationType.MX_BLACKLIST:
             async for code, dns in self.observer.observe_domains(domains):
-                yield code, dns, None
+                yield Seen(code, dns)
             return
         async for seen in self.observe_listed(domains):
             yield seen
@@ -149,7 +157,7 @@ class DomainStage:
         blacklist = None
         if dns.exchanges:
             blacklist = await self.blacklist.observe(dns)
-        return code, dns, blacklist
+        return Seen(code, dns, blacklist)
 
     async def observe_one(
         self, domain: str, validation_type: ValidationType
@@ -158,8 +166,8 @@ class DomainStage:
         dns = await self.observer.observe_domain(domain)
         if validation_type is not ValidationType.MX_BLACKLIST:
             return dns, None
-        _, dns, blacklist = await self.look_up(0, dns)
-        return dns, blacklist
+        seen = await self.look_up(0, dns)
+        return seen.dns, seen.blacklist
 
     async def aclose(self) -> None:
         """Close the resolver's sockets."""

@@ -108,11 +108,7 @@ class Screener:
         rows = DomainRows(batch.domain_codes(), len(batch.domains))
         observed = stage.observe(batch.domain_names(), ValidationType.MX)
         async for group in gather_groups(observed):
-            dead = []
-            for seen in group:
-                _, dns, _ = seen
-                if dns.is_undeliverable:
-                    dead.append(seen)
+            dead = [seen for seen in group if seen.dns.is_undeliverable]
             if dead:
                 yield stage.settle_group(batch, validation_type, rows, dead, self.clock())
         for notice in stage.take_notices():

@@ -15,7 +15,7 @@ from enum import IntEnum, StrEnum
 from functools import cache
 from importlib.resources import files
 from itertools import filterfalse
-from typing import Any
+from typing import Any, NamedTuple
 
 LONGEST_NAME = 200  # characters of a name that are compared
 CAMEL = re.compile(r"(?<=[a-zà-öø-ÿ])(?=[A-ZÀ-ÖØ-Þ])")  # between "owner" and "Email"
@@ -49,6 +49,11 @@ def fold_text(text: Any) -> str:
     text = JOINED_EMAIL.sub(" email", text)
     text = SIGNS.sub(" ", text)
     return f" {text.strip()} "
+
+
+def between_blanks(words: Iterable[str]) -> str:
+    """Words in the form of `fold_text`."""
+    return f" {' '.join(words)} "
 
 
 def pattern_of(phrases: Iterable[str]) -> re.Pattern[str]:
@@ -86,9 +91,17 @@ def read_table(name: str) -> dict[str, Any]:
     return tomllib.loads(text)
 
 
+class NamePatterns(NamedTuple):
+    """The words in the names of columns that say something about addresses."""
+
+    email: re.Pattern[str]
+    roles: re.Pattern[str]
+    plain: re.Pattern[str]  # words that say nothing beside one for e-mail
+
+
 @cache
-def name_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """The patterns of words for e-mail, for roles, and for what says nothing beside the first."""
+def name_patterns() -> NamePatterns:
+    """The patterns of the packaged table."""
     table = read_table("column_names.toml")
     email: list[str] = []
     for row in table["email"]:
@@ -97,7 +110,7 @@ def name_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     for row in table["role"]:
         roles += phrases_of(row["words"])
     plain = phrases_of(table["plain"]["words"])
-    return pattern_of(email), pattern_of(roles), pattern_of(plain)
+    return NamePatterns(pattern_of(email), pattern_of(roles), pattern_of(plain))
 
 
 def says_email(name: Any) -> bool:
@@ -106,7 +119,7 @@ def says_email(name: Any) -> bool:
     >>> says_email("Work E-Mail"), says_email("courriel"), says_email("female")
     (True, True, False)
     """
-    email, _, _ = name_patterns()
+    email = name_patterns().email
     return email.search(fold_text(name)) is not None
 
 
@@ -116,12 +129,12 @@ def rank_name(name: Any) -> NameRank:
     >>> rank_name("Email Address"), rank_name("contact"), rank_name("ownerEmail")
     (<NameRank.EMAIL: 0>, <NameRank.OTHER: 1>, <NameRank.ROLE: 2>)
     """
-    email, roles, _ = name_patterns()
+    patterns = name_patterns()
     folded = fold_text(name)
-    without_email = email.sub("", folded)
-    if roles.search(f" {' '.join(without_email.split())} "):
+    others = patterns.email.sub("", folded).split()
+    if patterns.roles.search(between_blanks(others)):
         return NameRank.ROLE
-    if email.search(folded):
+    if patterns.email.search(folded):
         return NameRank.EMAIL
     return NameRank.OTHER
 
@@ -132,12 +145,12 @@ def is_plain_email(name: Any) -> bool:
     >>> is_plain_email("E-mail 1 - Value"), is_plain_email("Personal Email")
     (True, False)
     """
-    email, _, plain = name_patterns()
+    patterns = name_patterns()
     folded = fold_text(name)
-    if not email.search(folded):
+    if not patterns.email.search(folded):
         return False
-    rest = email.sub("", folded)
-    rest = plain.sub("", f" {' '.join(rest.split())} ")
+    others = patterns.email.sub("", folded).split()
+    rest = patterns.plain.sub("", between_blanks(others))
     return not rest.strip()
 
 
@@ -170,4 +183,4 @@ def identity_of(name: Any) -> Identity | None:
     if folded in names:
         return names[folded]
     kept = [word for word in folded.split() if word not in beside]
-    return names.get(f" {' '.join(kept)} ")
+    return names.get(between_blanks(kept))

@@ -21,7 +21,14 @@ from ..errors import SettingsError
 from ..model.arrow import map_distinct_texts
 from ..model.words import count_of, first_of, printable_text
 from .cells import as_text, cut_long
-from .column_names import WITHOUT_BLANKS, fold_text, pattern_of, phrases_of, read_table
+from .column_names import (
+    WITHOUT_BLANKS,
+    between_blanks,
+    fold_text,
+    pattern_of,
+    phrases_of,
+    read_table,
+)
 
 LONGEST_CELL = 200  # characters of a cell that are compared
 LONGEST_SHOWN = 60  # characters of a value in a message
@@ -101,11 +108,12 @@ def kind_of_name(name: Any) -> Kind | None:
         return table.names[folded]
     if table.other.search(folded):
         return None
-    words = [word for word in folded.split() if word not in table.around]
-    without = f" {' '.join(words)} "
+    kept = [word for word in folded.split() if word not in table.around]
+    without = between_blanks(kept)
     if without in table.names:
         return table.names[without]
-    kinds = {table.names[fold_text(match[0])] for match in table.inside.finditer(folded)}
+    inside = [fold_text(match[0]) for match in table.inside.finditer(folded)]
+    kinds = {table.names[name] for name in inside}
     if not kinds:
         return None
     if Kind.REFUSED in kinds or table.negation.search(folded):

@@ -163,9 +163,9 @@ class MailboxStage:
         rows = DomainRows(asked, len(batch.domains))
         look_ups = self.domains.observe(batch.domain_names(), ValidationType.MX)
         async for group in gather_groups(look_ups):
-            for code, seen, _ in group:
-                addresses, _ = rows.of([code])
-                run.add(code, seen, addresses)
+            for seen in group:
+                addresses, _ = rows.of([seen.code])
+                run.add(seen.code, seen.dns, addresses)
             run.wake()
 
     async def run_to_end(
