@@ -212,9 +212,10 @@ def has_addresses(table: pa.Table) -> bool:
     """Whether a column of addresses is found in a table, such as that of a sheet."""
     columns = {}
     for position, name in enumerate(table.column_names):
+        unique = name
         if name in columns:
-            name = numbered(position)  # noqa: PLW2901
-        columns[name] = table.column(position)
+            unique = numbered(position)
+        columns[unique] = table.column(position)
     choice = choose_column(columns)
     likely = choice.doubted
     if choice.chosen is not None:

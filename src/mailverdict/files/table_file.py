@@ -204,10 +204,12 @@ class TableFile(ABC):
         arrays = []
         fields = []
         for position, field in enumerate(self.schema):
-            if position not in cells:
-                field = field.with_type(pa.null())  # noqa: PLW2901
-            arrays.append(cells.get(position, unread))
-            fields.append(field)
+            if position in cells:
+                arrays.append(cells[position])
+                fields.append(field)
+            else:
+                arrays.append(unread)
+                fields.append(field.with_type(pa.null()))
         if lines is not None:
             arrays.append(lines)
             fields.append(LINE_FIELD)

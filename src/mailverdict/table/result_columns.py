@@ -111,9 +111,9 @@ def plan_table(
             if derived.name not in existing.earlier or derived in columns:
                 continue
             label = existing.columns[derived.name].label
-            if not options.categories:
-                derived = derived.without_categories()  # noqa: PLW2901
             emptied[label] = derived
+            if not options.categories:
+                emptied[label] = derived.without_categories()
     return ResultColumns(dict(zip(labels, columns, strict=True)), emptied, kept)
 
 
