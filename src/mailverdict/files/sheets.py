@@ -363,11 +363,11 @@ def typed_column(cells: Sequence[Any]) -> pa.Array:
     for types, arrow_type in COLUMN_TYPES:
         if not kinds <= types:
             continue
-        kind = arrow_type
         if types == NUMBERS and all(map(is_integer, filled)):
-            kind = pa.int64()
+            numbers = [None if cell is None else int(cell) for cell in values]
+            return pa.array(numbers, pa.int64())
         with suppress(pa.ArrowException, OverflowError, ValueError):  # a date out of Arrow's range
-            return pa.array(values, kind)
+            return pa.array(values, arrow_type)
         break
     return pa.array(map(cell_text, values), pa.string())
 
