@@ -508,8 +508,7 @@ class SmtpExchange(TurnQueue):
         if not window and self.needs_witness(session):
             witness = self.choose_witness(session)
             return WindowPlan([witness], most_refusals, is_last=True)
-        share = request.refused / max(1, request.asked)
-        left = size - len(window) * share
+        left = size - len(window) * request.refused / max(1, request.asked)
         is_too_small = self.is_too_small(session, request, left, count)
         is_last = self.is_last(session, request, ends=is_too_small)
         return WindowPlan(window, most_refusals, is_last)

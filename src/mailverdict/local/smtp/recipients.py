@@ -152,7 +152,7 @@ class Recipients:
             rng = self.pool.rng
             ordered = sorted(seen.exchanges, key=lambda mx: (mx.preference, rng.random()))
             hosts = [mx.host for mx in ordered]
-            distinct = dict.fromkeys(hosts)
+            distinct = dict.fromkeys(hosts)  # a host given twice is one
             exchanges = tuple(self.pool.exchange(host, self) for host in distinct)
             self.exchanges.update(exchanges)
             self.routes[key] = Route(exchanges, self.pool.settings.max_exchange_attempts)
