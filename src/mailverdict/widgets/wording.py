@@ -191,6 +191,9 @@ def plain_words(error: Exception) -> str:
     'This network gives false answers about domains, as one does that asks for a login first.'
     >>> plain_words(TransportError("GET https://x.example/quota: no connection: refused"))
     'The verification service at https://x.example does not answer.'
+    >>> plain_words(TransportError("GET https://x.example/quota: TLS failed: certificate expired"))
+    'The connection to the verification service at https://x.example is not secure: certificate
+    expired.'
     """
     if isinstance(error, ResolverError):
         return plain_notice(str(error), always=True)
@@ -198,7 +201,11 @@ def plain_words(error: Exception) -> str:
         request = REQUEST.match(str(error))
         if request is None:
             return "The verification service does not answer."
-        return f"The verification service at {request['service']} does not answer."
+        service = f"the verification service at {request['service']}"
+        _, is_insecure, cause = str(error).partition("TLS failed: ")
+        if is_insecure:
+            return sentence(f"The connection to {service} is not secure: {cause}")
+        return sentence(f"{service} does not answer")
     return sentence(str(error))
 
 
