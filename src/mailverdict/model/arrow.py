@@ -122,7 +122,8 @@ def map_distinct_texts(
     return results.take(coded.indices)
 
 
-SLICE_ROWS = 50_000  # large enough to hide the cost of a call; a piece of a file has two slices
+SLICE_ROWS = 131_072  # large enough to hide the cost of a call, small enough to stay in the cache
+LEAST_SLICE_ROWS = 25_000  # smaller slices of a short column are not worth a thread
 
 
 def map_slices(
@@ -132,11 +133,14 @@ def map_slices(
 
     Arrow works without the interpreter's lock, so that threads help.
     """
-    starts = range(0, max(len(column), 1), SLICE_ROWS)
-    slices = [column.slice(start, SLICE_ROWS) for start in starts]
+    threads = threads or os.cpu_count() or 1
+    share = -(-len(column) // threads)
+    rows = min(max(share, LEAST_SLICE_ROWS), SLICE_ROWS)
+    starts = range(0, max(len(column), 1), rows)
+    slices = [column.slice(start, rows) for start in starts]
     if len(slices) == 1:
         return [function(slices[0])]
-    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+    with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(function, slices))
 
 
