@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -47,7 +47,7 @@ def row_sheet_class() -> Any:
                 return False
             row_cells = []
             for position, column in enumerate(columns):
-                cells = cells_of(column, position, first)
+                cells = ColumnCells(position, first).of(column)
                 if cells is None:
                     return False
                 row_cells.append(cells)
@@ -64,20 +64,54 @@ def row_sheet_class() -> Any:
     return RowSheet
 
 
-def cells_of(column: Any, position: int, first: int) -> pa.Array | None:
-    """The XML of each cell of a column; None where it has to be written cell by cell."""
-    values = one_array(column)
-    kind = values.type
-    if pa.types.is_null(kind):
-        return pa.nulls(len(values), TEXTS)
-    if pa.types.is_string(kind):
-        return text_cells(values.cast(TEXTS), position, first)
-    if pa.types.is_boolean(kind):
-        digits = pc.if_else(values, "1", "0").cast(TEXTS)
-        return tagged(position, first, '" t="b"><v>', digits, "</v></c>")
-    if are_exact(values):
-        return tagged(position, first, '"><v>', values.cast(TEXTS), "</v></c>")
-    return None
+class ColumnCells(NamedTuple):
+    """Makes the XML of the cells of a column from a row on."""
+
+    position: int  # of the column
+    first: int  # the row
+
+    def of(self, column: Any) -> pa.Array | None:
+        """The XML of each cell; None where it has to be written cell by cell."""
+        values = one_array(column)
+        kind = values.type
+        if pa.types.is_null(kind):
+            return pa.nulls(len(values), TEXTS)
+        if pa.types.is_string(kind):
+            return self.of_texts(values.cast(TEXTS))
+        if pa.types.is_boolean(kind):
+            digits = pc.if_else(values, "1", "0").cast(TEXTS)
+            return self.tagged('" t="b"><v>', digits, "</v></c>")
+        if are_exact(values):
+            return self.tagged('"><v>', values.cast(TEXTS), "</v></c>")
+        return None
+
+    def of_texts(self, texts: pa.LargeStringArray) -> pa.Array | None:
+        """The XML of cells of text; an empty one is none."""
+        longest = pc.max(pc.utf8_length(texts)).as_py()
+        if longest is not None and longest > LONGEST_TEXT:
+            return None
+        has_control = pc.match_substring_regex(texts, TO_ESCAPE).fill_null(False)
+        if has_control.true_count:
+            controlled = texts.filter(has_control).to_pylist()
+            escaped = pa.array(map(escape_control, controlled), TEXTS)
+            texts = pc.replace_with_mask(texts, has_control, escaped)
+        space = ""
+        has_blanks = pc.match_substring_regex(texts, AROUND_BLANKS)
+        if has_blanks.true_count:
+            space = ' xml:space="preserve"'
+        for sign, entity in ENTITIES:
+            texts = pc.replace_substring(texts, sign, entity)
+        texts = pc.if_else(pc.equal(texts, ""), None, texts)
+        return self.tagged(f'" t="inlineStr"><is><t{space}>', texts, "</t></is></c>")
+
+    def tagged(self, before: str, values: pa.LargeStringArray, after: str) -> Any:
+        """The cells with their references; a null is no cell."""
+        from xlsxwriter.utility import xl_col_to_name  # noqa: PLC0415 - an extra
+
+        letters = xl_col_to_name(self.position)
+        numbers = row_numbers(self.first, len(values))
+        cells = join(f'<c r="{letters}', numbers, before, values, after)
+        return pc.if_else(values.is_valid(), cells, None)
 
 
 def are_exact(values: pa.Array) -> bool:
@@ -91,26 +125,6 @@ def are_exact(values: pa.Array) -> bool:
     return False
 
 
-def text_cells(texts: pa.LargeStringArray, position: int, first: int) -> pa.Array | None:
-    """The XML of cells of text; an empty one is none."""
-    longest = pc.max(pc.utf8_length(texts)).as_py()
-    if longest is not None and longest > LONGEST_TEXT:
-        return None
-    has_control = pc.match_substring_regex(texts, TO_ESCAPE).fill_null(False)
-    if has_control.true_count:
-        controlled = texts.filter(has_control).to_pylist()
-        escaped = pa.array(map(escape_control, controlled), TEXTS)
-        texts = pc.replace_with_mask(texts, has_control, escaped)
-    space = ""
-    has_blanks = pc.match_substring_regex(texts, AROUND_BLANKS)
-    if has_blanks.true_count:
-        space = ' xml:space="preserve"'
-    for sign, entity in ENTITIES:
-        texts = pc.replace_substring(texts, sign, entity)
-    texts = pc.if_else(pc.equal(texts, ""), None, texts)
-    return tagged(position, first, f'" t="inlineStr"><is><t{space}>', texts, "</t></is></c>")
-
-
 def escape_control(text: str) -> str:
     r"""A text as a workbook has it.
 
@@ -119,16 +133,6 @@ def escape_control(text: str) -> str:
     """
     literal = LITERAL.sub(r"_x005F\1", text)
     return CONTROL.sub(lambda match: f"_x{ord(match[1]):04X}_", literal)
-
-
-def tagged(position: int, first: int, before: str, values: pa.LargeStringArray, after: str) -> Any:
-    """The cells of a column with their references; a null is no cell."""
-    from xlsxwriter.utility import xl_col_to_name  # noqa: PLC0415 - an extra
-
-    letters = xl_col_to_name(position)
-    numbers = row_numbers(first, len(values))
-    cells = join(f'<c r="{letters}', numbers, before, values, after)
-    return pc.if_else(values.is_valid(), cells, None)
 
 
 def row_numbers(first: int, count: int) -> pa.LargeStringArray:

@@ -23,6 +23,7 @@ from ..checks.lists.flags import load_lists
 from ..checks.syntax.column import observe_column
 from ..errors import SettingsError
 from ..local.backend import LocalBackend
+from ..local.batch import FLAGS, constant_moment
 from ..loop import run_sync
 from ..model.evidence import DnsOutcome, DomainEvidence
 from ..model.words import ValidationType
@@ -159,19 +160,17 @@ def evidence_frame(
         outcomes.append(str(dns.outcome))
         hosts.append(";".join(names_of_hosts) or None)
         messages.append(dns.message or None)
-    moment = pa.scalar(backend.clock(), pa.timestamp("us", tz="UTC"))
-    moments = pa.repeat(moment, len(names))
-    columns = {
+    moments = constant_moment(backend.clock(), len(names))
+    columns: dict[str, Any] = {
         "domain": texts_of(names),
         "rows": np.array(counts, np.int64),
         "outcome": pd.Categorical(outcomes, dtype=OUTCOME_DTYPE),
         "mx_records": texts_of(hosts),
-        "spamtrap": to_boolean(pa.chunked_array([flags["spamtrap"]])),
-        "disposable": to_boolean(pa.chunked_array([flags["disposable"]])),
-        "free": to_boolean(pa.chunked_array([flags["free"]])),
-        "message": texts_of(messages),
-        "checked_at": to_utc(pa.chunked_array([moments])),
     }
+    for name in FLAGS:
+        columns[name] = to_boolean(pa.chunked_array([flags[name]]))
+    columns["message"] = texts_of(messages)
+    columns["checked_at"] = to_utc(pa.chunked_array([moments]))
     frame = pd.DataFrame(columns)
     return frame.sort_values(["rows", "domain"], ascending=[False, True], ignore_index=True)
 

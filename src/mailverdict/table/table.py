@@ -375,7 +375,8 @@ def annotate(table: pa.Table, column: str, names: Sequence[Any], note: dict[str,
     A Parquet or Feather file keeps it.
     """
     metadata = dict(table.schema.metadata or {})
-    attrs = with_note({ATTRS_KEY: notes_of(table)}, column, names, note)
+    earlier = {ATTRS_KEY: notes_of(table)}
+    attrs = with_note(earlier, column, names, note)
     metadata[NOTES_KEY] = json.dumps(attrs[ATTRS_KEY]).encode()
     if PANDAS_ATTRS in metadata:  # pandas restores `attrs` from here
         restored = read_json(metadata[PANDAS_ATTRS]) | attrs
