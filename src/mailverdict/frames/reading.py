@@ -300,7 +300,7 @@ class Reading:
         seen = self.rows.select(SYNTAX)
         checks = [seen]
         positions = np.arange(len(seen), dtype=np.int32)
-        if "rescued" in self.rows.schema.names:
+        if "rescued" in self.rows.schema.names and self.rows["rescued"].true_count:
             rescued = self.rows["rescued"]
             again = observe_column(self.rows["text"].filter(rescued), lenient=True)
             checks.append(again.select(SYNTAX))

@@ -89,6 +89,12 @@ def replace_texts(texts: pa.StringArray, rows: Rows, others: pa.StringArray) -> 
     return pc.take(both, pa.array(at), boundscheck=False)  # half the time of `replace_with_mask`
 
 
+def empty_texts(size: int) -> pa.StringArray:
+    """Empty texts, made in a tenth of the time of `pa.repeat`."""
+    offsets = pa.py_buffer(np.zeros(size + 1, np.int32))
+    return pa.Array.from_buffers(pa.string(), size, [None, offsets, pa.py_buffer(b"")])
+
+
 def spread_texts(
     texts: pa.StringArray, rows: Rows, size: int, *, empty: bool = False
 ) -> pa.StringArray:
@@ -101,6 +107,8 @@ def spread_texts(
     """
     rows = rows[to_bools(texts.is_valid())]
     texts = pa.concat_arrays([texts.drop_null()])
+    if not len(texts):
+        return empty_texts(size) if empty else pa.nulls(size, pa.string())
     ends = np.zeros(size + 1, np.int32)
     ends[rows + 1] = pc.binary_length(texts)
     np.cumsum(ends, out=ends)
