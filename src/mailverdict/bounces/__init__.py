@@ -8,7 +8,8 @@
     general.py    an export of no known service, by the names of its columns and by its cells
     words.py      what a word means in every export
 
-Where a change goes: a service, a word or a name, the table `bounce_services.toml`; what counts when
+Where a change goes: a service, a word or a name, the table `bounce_services.toml` (`words` for a
+whole word, `parts` for one that is a part of others, as in "email.expired"); what counts when
 word and reply contradict each other, `exports.conclude`; another kind of file,
 `mailboxes.kind_of_file`.
 """

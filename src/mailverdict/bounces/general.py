@@ -5,8 +5,8 @@
     -> address, cells, cells, at -> word "Permanent", reply "550 5.1.1 User unknown"
 
 A layout is made of the names that mean an address, a time, a word, a reply or a status. A cell is
-then a status, a code, a reply, a sentence or a word by its text, and words that other tables have,
-too, are believed only beside something that speaks of a delivery.
+then a status, a code, a reply, a sentence or a word by its text. A word that also occurs in tables
+about other things counts only if the row also speaks of a delivery.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@
     Subject: Undelivered Mail Returned to Sender
 
 An mbox file is read from its beginning to its end, in pieces of at most `MAX_PIECE` octets, and of
-each mail the first `MAX_MESSAGE` are kept: neither a line of 400 MiB nor a million mails needs more
-memory than one mail. What kind of file a path is follows from its first octets, then from its
-ending (`kind_of_file`).
+each mail the first `MAX_MESSAGE` octets are kept, and one more, which tells `read_message` that the
+mail is larger: neither a line of 400 MiB nor a million mails needs more memory than one mail. What
+kind of file a path is follows from its first octets, then from its ending (`kind_of_file`).
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Tables larger than memory: readers, writers, and what passes pieces from one to the other."""
+"""Tables larger than memory: readers, which `readers.py` opens, and writers (`writers.py`)."""

@@ -7,8 +7,8 @@ or a stream is a sequence of messages, and each of them has, in octets
     FF FF FF FF | length of the head | head, a flatbuffer | body: buffer, buffer, ...
 
 The head of a batch has the place of each buffer in the body, and a packed buffer begins with its
-length unpacked. A file has the places of its messages at its end, the footer, which counts whatever
-stands between them.
+length unpacked. A file has the places of its messages at its end, in the footer. What the footer
+says counts, even if other octets stand between the messages.
 
 A flatbuffer is a tree of tables. A table begins with the distance back to its "vtable", which
 has the place of each field in the table, or 0 where the field is missing.

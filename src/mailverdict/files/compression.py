@@ -1,6 +1,7 @@
 """Compressed files: unpacked to a temporary copy before they are read, packed while written.
 
-contacts.csv.gz  ->  a copy as contacts.csv, refused if it has more than 200 times as many octets
+contacts.csv.gz  ->  a copy as contacts.csv, refused if it has more than 200 times as many octets,
+                     and more than 16 MiB
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ r"""The encoding of a text file: given, shown by its first bytes, or guessed; an
 
 Bytes that are not in the encoding are kept: each byte sequence is decoded so that it can be encoded
 back to the same. Rows are split at single bytes, so a file in UTF-16 is read from a copy in UTF-8
-(`copy_as_utf8`), and so is one whose delimiter is not ASCII; in that copy the delimiter and UNIT
-change places.
+(`copy_as_utf8`), and so is one whose delimiter is not ASCII; in that copy UNIT stands for
+the delimiter, and the delimiter for UNIT.
 """
 
 from __future__ import annotations

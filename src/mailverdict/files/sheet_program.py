@@ -1,8 +1,8 @@
 """The program that reads a workbook in a process of its own.
 
-`sheets` starts it and reads its output. calamine reads XLSX, XLSB and XLS. It sets aside the
-rectangle of cells that a file asks for, and a copy of a text for each cell that has it. Where there
-is no memory for that, it ends the process, which no `except` sees. Nothing of mailverdict is
+`sheets` starts it and reads its output. calamine reads XLSX, XLSB and XLS. calamine sets aside
+the rectangle of cells that a file asks for, and a copy of a text for each cell that has it. Without
+memory for that it ends the process, and no `except` can catch it. Nothing of mailverdict is
 imported here, so that a small workbook is read in a tenth of a second.
 
 ODS is read by `OdsBook`, since calamine (0.9) repeats rows and cells before their number can be

@@ -1,7 +1,8 @@
 """Read a sheet of a workbook (XLSX, XLSB, ODS, or XLS of Excel 97 to 2003) as a table.
 
 If none is given, it is the first sheet in which a column of addresses is found. Most often that is
-the first that is not empty, which is read at once; else the first rows of all sheets are looked at.
+the first shown sheet that is not empty, which is read at once; else the first rows of all sheets
+are looked at.
 
 A file may come from anybody, and what it holds may end the process that reads it. So
 `sheet_program` reads it in another one, whose memory and time are limited by the size of the file.

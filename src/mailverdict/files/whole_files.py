@@ -1,4 +1,4 @@
-"""JSON that is one value, read whole: an array of objects, or an object with one in it.
+"""JSON that is one value, read whole: an array of objects, or an object with such an array.
 
 A temporary copy has a line of JSON for each row. Nested members are columns with a dot in their
 name:

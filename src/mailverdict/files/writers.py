@@ -1,8 +1,8 @@
 r"""Write table files: CSV, TSV, Parquet, Arrow, JSON lines and XLSX.
 
 `create_table` yields a writer for the kind of file. That of CSV is here. It joins whole columns
-with Arrow instead of formatting cells one by one: a file of millions of rows takes longer to write
-than to verify by `regex` otherwise.
+with Arrow; with cells formatted one by one, a file of millions of rows would take longer to write
+than to verify by `regex`.
 
 Rows of another CSV come as their octets in the column `LINE`, and our cells go behind them:
 

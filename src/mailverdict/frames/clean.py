@@ -2,11 +2,11 @@
 
 `repair_column` makes one table of a column of texts:
 
-    text           clean          suggestion     change     count
-    Ada@firm.com   Ada@firm.com                  case       1
-    ada@firm.com   ada@firm.com                  unwrapped  1
-    ada@gmail,com                 ada@gmail.com             0
-    a@b.de; c@d.de                                          2
+    cell             text            clean          suggestion     change     count
+    Ada@FIRM.com     Ada@firm.com    Ada@firm.com                  case       1
+    <ada@firm.com>   ada@firm.com    ada@firm.com                  unwrapped  1
+    ada@gmail,com    ada@gmail,com                  ada@gmail.com             0
+    a@b.de; c@d.de   a@b.de; c@d.de                                           2
 
 It starts from the syntax check of all texts. A well-formed address is only put into its canonical
 form, and another one is suggested where it looks odd. Only the distinct texts that the syntax check

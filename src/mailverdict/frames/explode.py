@@ -1,6 +1,6 @@
 """Exploding a column: `explode` gives each address of a cell that holds several a row of its own.
 
-By row it is known what the cell becomes (`parts`); all other cells stay as they are:
+`find_lists` and `find_several` give the parts by row; all other cells stay as they are:
 
     email                        parts                             rows  part
     a@b.de; c@d.de               a@b.de, c@d.de                    2     1, 2

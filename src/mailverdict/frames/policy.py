@@ -5,10 +5,10 @@ A `Policy` says what to do by verdict, reason and flag. `decide_rows` looks at e
 
 1. `decide_first`: what comes before any policy (suppression, a person's decision, repeats, no
    verdict).
-2. The advice about a malformed cell: such a row is always reviewed.
+2. The advice about a malformed cell: any other such row is reviewed.
 3. `decide_by_selector`: the policy itself.
-4. What only a person can settle, for rows that would not be dropped: a likely typo, a remark, a
-   placeholder.
+4. What only a person can settle: a likely typo or a listed company's domain, also where the policy
+   drops the row; a remark or a placeholder, where it does not.
 """
 
 from __future__ import annotations

@@ -12,12 +12,12 @@ next, and repairs them. Its table has a row for each cell; each further step add
 - `text`: stripped and, where there is an address, repaired; empty where the cell is missing.
 - `clean`, `suggestion`, `change`, `rescued`: what was repaired; only where cells are repaired.
   `rescued`: the text is an address only since then.
-- `wanted`: false for a row that is not to be verified where that uses a network; not there if all
-  are.
+- `wanted`: false for a row that is not verified if the type uses a network. The column is missing
+  if all rows are wanted.
 - `standing`: why nothing is asked about the row: missing, several, pending, known; null where there
   is an answer.
-- `well_formed`, `local` and the others of `SYNTAX`: the syntax check of `text`, where it was kept;
-  null in a rescued row but for `well_formed` (`Reading.syntax` checks these).
+- `well_formed`, `local` and the others of `SYNTAX`: the syntax check of `text`, where it was kept.
+  In a rescued row only `well_formed` is set; `Reading.syntax` checks these rows again.
 - `answer`: the row of its answer among those of the distinct addresses that are asked
   (`number_answers`).
 - `known`: the row of what another verifier settled.

@@ -8,8 +8,8 @@ A verified export of HubSpot goes back as two small files. Of these rows
     103        info@firm.example                    review
 
 the first file has the record 101 with its address, and the second one the record 102; 103 is in
-neither. `SendListMaker` makes them piece by piece, for tables of any size: what is kept of a row
-that is sent are two hashes, and all of a row that is taken off.
+neither. `SendListMaker` makes them piece by piece, for tables of any size: of a row that is sent
+two hashes are kept, of a row that is taken off everything.
 
 Nobody may be unsubscribed by mistake. So the second file never has an address or an identifier that
 is also in the first one: not of a row that repeats a mailbox, and not the cell "Ada <ada@x.org>",

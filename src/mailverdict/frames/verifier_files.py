@@ -1,7 +1,7 @@
 """The files of other verifiers as tables: an export, or the JSON that an API answers.
 
-JSON has one object for each address, somewhere: `find_results` finds them in documents like these,
-which may also be one a line.
+JSON has one object for each address, somewhere: `find_results` finds them in documents like these.
+A file may also have one document in each line.
 
     {"email_batch": [{"address": "ada@firm.example", "status": "valid"}, ...]}
     {"results": [{"data": {"email": "ada@firm.example"}, "verification": {"result": "valid"}}]}

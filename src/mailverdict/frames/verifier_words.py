@@ -1,7 +1,7 @@
 """What the words of another verifier say about an address: reasons of ours, by its layout.
 
-A row of an export has few different combinations of words, and each is judged once. For Bouncer the
-cells ``{"status": "undeliverable", "reason": "rejected_email"}`` are `invalid` with the reason
+The rows of an export have few different combinations of words, and each is judged once. For Bouncer
+the cells ``{"status": "undeliverable", "reason": "rejected_email"}`` are `invalid` with the reason
 `mailbox_not_found`. What the caller says that a word means counts before the layout.
 """
 

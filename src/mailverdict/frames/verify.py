@@ -1,8 +1,9 @@
 """Verifying columns: `verify`, `averify` and `start`.
 
-A call goes through these steps, in `prepare` and `read_frame`:
+A call goes through these steps:
 
-1. `Options.check`: the arguments are checked.
+1. `verify` checks the arguments (`Options.check`), and `prepare` reads what another verifier
+   settled (`with_known`).
 2. `read_frame` finds the columns in the caller's data, and names their result columns.
 3. `read_addresses` reads the cells as texts and repairs them (both in reading.py).
 4. `number_answers` makes the addresses unique.

@@ -7,5 +7,6 @@
     backend.py  `LocalBackend`: settings, one address or a batch
 
 Where a change goes: a flag that a list decides, `batch.FLAGS` and `batch.observe_domains`; what a
-look-up means, `checks/dns`; when a recipient is asked again, `smtp/recipients.py`.
+look-up means, `checks/dns`, and when it is repeated, `checks/dns/congestion.py`; when a recipient
+is asked again, `smtp/recipients.py`.
 """

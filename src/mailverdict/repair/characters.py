@@ -7,9 +7,7 @@ They are invisible ones, escapes, HTML, width, and words in brackets for signs.
 are for texts in which no address was read, since what they decode may also be a part of an address:
 `ada%40firm.com` is decoded, but `100%ada@firm.com` stays.
 
-Nobody but a person who reads the text of a web page, a JSON file or a mail's source needs to know
-which of these was written: `ada&#64;firm.com`, `ada＠firm.com` and `ada [at] firm.com` are one
-text.
+To a reader `ada&#64;firm.com`, `ada＠firm.com` and `ada [at] firm.com` are the same text.
 """
 
 from __future__ import annotations

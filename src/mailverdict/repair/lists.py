@@ -1,6 +1,6 @@
 """Texts in which no address could be read, rewritten.
 
-They have blanks inside an address, or parts of a list without one.
+Either there are blanks inside an address, or a part of a list is not an address.
 
 Each of `REWRITERS` returns the text itself if there is nothing to rewrite; what it returns is read
 again. `ada @ firm .com` becomes `ada@firm.com`. Of `ada@firm.com; bob@firm` the second part is

@@ -7,9 +7,14 @@ The address in it is found, or one is suggested.
     characters.py   invisible characters, escapes, HTML, width, words in brackets for signs
     addresses.py    every address of the text is read
     around.py       whether the text around them may be removed
-    lists.py        if there is none, the text is rewritten (percent-encoding, blanks in a domain,
-                    parts of a list without an address) and read again
+    lists.py        if there is none, the text is rewritten (blanks in a domain, parts of a list
+                    without an address; before them percent-encoding and other late decoders of
+                    characters.py) and read again
     guess.py        what was probably meant, if there is still none
+    wrapped.py      the address that a forwarder or a mailing list wrote into one of its own
+
+A bare word, in which nothing can be removed, goes to `repair_word` at once. words.py has the words
+that all of these know; remarks.py the words beside an address that ask for no mail.
 
 *Safe* repairs remove the text around an address or write a character in another standard form; they
 are applied. Repairs to *ask* about guess what was meant; their result is only a suggestion.

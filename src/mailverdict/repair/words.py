@@ -1,4 +1,4 @@
-"""Words that people write around an address, or in place of a sign in it."""
+"""Words around an address, or in place of a sign in it; and words that stand for no address."""
 
 from __future__ import annotations
 

@@ -1,12 +1,13 @@
 """Any column as texts: one text for each row, empty where the cell is missing.
 
-`read_texts` gives them without the blanks around them, `read_cells` also with these, for a repair;
-`read_present` reads a result column, where a missing cell is null. `as_text` below them makes texts
-of a column of any type: as a whole by Arrow, or cell by cell with `cell_text` where it holds
-something else (lists, octets that are not text, Python objects). What `read_texts` makes of a cell:
+`read_texts` gives them without the blanks around them, `read_cells` for a repair twice, with and
+without these; `read_present` reads a result column, where a missing cell is null. `as_text` below
+them makes texts of a column of any type: as a whole by Arrow, or cell by cell with `cell_text`
+where it holds something else (lists, octets that are not text, Python objects). What `read_texts`
+makes of a cell:
 
     "ada@firm.com"          ada@firm.com
-    " ada@firm.com"          ada@firm.com, with the blank where it is read for a repair
+    " ada@firm.com"         ada@firm.com
     None, "N/A", "  ", []   (empty)
     5                       5
     ["ada@firm.com", None]  ["ada@firm.com"]

@@ -1,9 +1,8 @@
 """The result columns: tables of their names, sets, dtypes and sources.
 
-They also say how each is made and labelled.
-
-A column in a table goes through `to_arrow` (Polars and Arrow frames) or `to_pandas`. `label_of`
-names it in the caller's frame.
+Each `Column` also says how it is made. In a table it goes through `to_arrow` (Polars and Arrow
+frames) or `to_pandas`. `label_of` names it in the caller's frame; `check_column`, `did_you_mean`
+and `listed` are for errors about names.
 """
 
 from __future__ import annotations

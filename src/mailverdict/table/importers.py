@@ -1,7 +1,7 @@
 """What the importers of services expect of a file: the table of `data/importers.toml`.
 
 HubSpot finds a contact again by "Record ID" and calls the address "Email"; Mailchimp knows people
-by "Email Address" alone. A `Importer` is one row of the table.
+by "Email Address" alone. An `Importer` is one row of the table.
 """
 
 from __future__ import annotations

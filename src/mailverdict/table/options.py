@@ -2,8 +2,8 @@
 
 These functions are `averify`, `start`, `plan`, the accessors, and those for Spark and Dask.
 
-`verify` documents them and shows them in its signature. `VerifyOptions` has their types for editors
-and type checkers; `runs.options.Options.check` has their defaults and checks them.
+`verify` documents these arguments and has them in its signature. `VerifyOptions` has their types
+for editors and type checkers; `runs.options.Options.check` has their defaults and checks them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Which columns of a frame earlier calls wrote, so that a new call may replace them.
 
-A call left its mark if the columns that show it (`MARKS`) hold only our words, whatever file the
-frame was in: then all columns of that call are ours. So is each column that a note of a call names.
-A column whose content cannot be ours is never replaced: with ``--in-place`` the copy takes the
-place of the caller's file.
+A call left its mark if the columns that show it (`MARKS`) hold only our words; no note is needed,
+so this works for a CSV, too. Then the columns of that call are ours; those of `RARE` need the whole
+set or a note. A column that a note of a call names is ours if its content can be. A column whose
+content cannot be ours is never replaced: with ``--in-place`` the copy takes the place of the
+caller's file.
 
     email_verdict (valid, invalid), email_role (true)     both are ours
     email_verdict (valid), email_why ("he asked for it")  email_why cannot be ours: an error if it

@@ -4,8 +4,8 @@ It also says what becomes of those of earlier calls.
 
 For each verified column of a frame, `plan_results` says
 
-    columns   the columns that the call writes, by their labels; with those of an earlier call that
-              are made again
+    columns   the columns that the call writes, by their labels, including those of an earlier
+              call that it makes again
     emptied   the columns that were made from earlier verdicts, as actions: they would not fit the
               new ones
     kept      the addresses that were repaired before, by us or by the user's own hand; they are

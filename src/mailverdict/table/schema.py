@@ -5,7 +5,7 @@
     role       bool      boolean                 bool                             BOOLEAN
     clean      text      string                  string                           STRING
 
-The Arrow schema is the first of all; that of Polars is what Polars makes of an empty table of it.
+The others are derived from the Arrow schema; that of Polars from an empty Arrow table.
 """
 
 from __future__ import annotations

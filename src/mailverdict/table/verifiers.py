@@ -1,13 +1,13 @@
 """What other verifiers call their columns and results: the tables of `verifiers.toml`.
 
 The columns of an export name its service: `needs` of a layout are names that only its service has.
-Its rows then turn the words of a row into reasons of ours. For any other verifier there is one
-general layout, whose columns the caller names, or which are found by names and words that can mean
-nothing else. A row of a table and what it says:
+The rules of the layout turn the words of a row of the export into reasons of ours. For any other
+verifier there is one general layout, whose columns the caller names, or which are found by names
+and words that can mean nothing else. A rule:
 
     {status = "undeliverable", reason = "rejected_email", is = "mailbox_not_found"}
 
-Of the rows of a layout the first one counts whose conditions all fit the words of a row.
+Of the rules of a layout the first one counts whose conditions all fit the words of a row.
 """
 
 from __future__ import annotations

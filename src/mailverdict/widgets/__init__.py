@@ -2,7 +2,7 @@
 
 Needs ``mailverdict[widgets]``.
 
-The page of `mailverdict audit` needs no widget, and opens a third sooner without the import of one.
+The page of `mailverdict audit` needs no widget, and opens a third faster because it imports none.
 
     choices.py, steps.py     what a person decided, and the list as functions of it
     source.py, session.py    opening a list, and audits that are kept
@@ -15,11 +15,13 @@ The page of `mailverdict audit` needs no widget, and opens a third sooner withou
     audit.py, transfer.py    the widget of a notebook, and files through its channel
     server.py                the page of the command line
     run_widget.py            one run as a widget, without an audit
-    static/                  the page: it makes text nodes of the JSON
+    static/                  the page: it makes text nodes of the JSON; titles and buttons of fixed
+                             text are here
 
 Where a change goes: a further filter, `FACET_VALUES` and `FACETS` in listing.py and `FACET_LABELS`
 in view.py; an action, `actions.py` and a method of `AuditState`; a switch, `view.tidy_items`; what
-stays after a reload, `session.keep` and `session.to_keep`.
+stays after a reload, `session.keep` and `session.to_keep`; how rows are looked at, `Result.looks`
+and `look_as`.
 """
 
 from importlib.util import find_spec

@@ -1,7 +1,7 @@
 """Work for a page in one thread, and what each section of the page says about it.
 
-A `Step` is what follows from other things, such as the cost of a check from the list and how deep
-it is checked. The thread makes a step again when what it was made from has changed.
+A `Step` is a value that is computed from inputs: the cost of a check from the list and the depth of
+the check. The thread computes it again when an input has changed.
 """
 
 from __future__ import annotations

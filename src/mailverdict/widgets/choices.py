@@ -1,4 +1,4 @@
-"""What a person decided in an audit: it never changes, so that undo is the value before.
+"""What a person decided in an audit. `Choices` is immutable; undo restores the one before.
 
 `Choices` is all of it. Decisions about single addresses are applied after the policy. Each belongs
 to a person: to the mailbox of the row's address, or to the text of a cell without one. So it holds

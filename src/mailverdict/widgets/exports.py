@@ -1,4 +1,4 @@
-"""Writing rows of an audit to a file (CSV, XLSX or Parquet), or its report."""
+"""Writing rows of an audit to a file (CSV, XLSX, Parquet) or to files for a service; its report."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What a list means for a mailing, and where its invalid addresses come from.
 
-A sample first, who runs the mailboxes, what bounces say, what to mail next: each gives a table for
-the page, which is a sentence, heads, and rows of texts.
+A sample first, who runs the mailboxes, what bounces say, what to mail next: each makes a table for
+the page: a sentence, heads, and rows of texts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The state of an audit and the actions on it, without a browser: list, tidy, check, decide.
 
 An action changes what a person decided, how the result is looked at (`result`), or starts work. One
-thread does the work: what was asked for, each step whose inputs are others than the last time, and
-following the run. After each change the listener is called, which asks `view` for what a page
+thread does three things: what was asked for, steps whose inputs have changed, and following the
+run. After each change the listener is called, which asks `view` for what a page
 shows.
 """
 

@@ -1,4 +1,4 @@
-"""The steps of an audit as functions: the list as it is verified, and what a check of it costs.
+"""Tidying a list and planning its check, as functions: the list as it is verified, and its cost.
 
 `TidyColumn` holds what was found in each cell, `Choices` what a person wants done about it, and
 `prepare` applies the one to the other. Each step runs again when what it is made from has changed;

@@ -1,6 +1,6 @@
 """What a page shows of an `AuditState`, as values of JSON.
 
-Texts have a bounded length, and there are at most 50 rows.
+Texts have a bounded length, and there are at most `result.MAX_WINDOW` rows.
 """
 
 from __future__ import annotations

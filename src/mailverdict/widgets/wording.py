@@ -1,6 +1,7 @@
 """Words that only the audit page has: what a check does, times, messages.
 
-Labels that others show too are imported.
+Labels that others show too are imported. Titles of the steps and the texts of fixed buttons are in
+`static/`.
 """
 
 from __future__ import annotations

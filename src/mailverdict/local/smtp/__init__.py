@@ -10,5 +10,6 @@ Each file knows only those above it here:
 The dialogue of a session is `checks/smtp/protocol`, the meaning of a reply `checks/smtp/classify`.
 Where a change goes: how long a server is left alone after a 421, `SmtpExchange.back_off`; another
 meaning for a kind of answer, as to try it at the next server, `Recipients.on_answer`; a limit over
-all servers, `SmtpPool.may_open`.
+all servers, `SmtpPool.may_open`; sessions at one server, `max_sessions_per_exchange` and
+`SmtpExchange.wants_session`; the order of exchanges, `Recipients.route`.
 """

@@ -9,7 +9,7 @@ event loop.
     550 5.1.1 User unknown final, once the exchange says that it counts
     452 4.2.2 Mailbox full final
     451 4.7.1 Greylisted   asked again in this run, later
-    550 Rejected           wait for the probe: the same words for anyone are about this client
+    550 Rejected           wait for the probe: if it gets the same words, they are about this client
     554, 451 4.3.0, lost   the next exchange, if there is one and time left
 
 What was seen becomes `MailboxEvidence` here, by pure functions; `ResultBuffer` makes rows of all
