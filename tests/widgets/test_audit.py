@@ -463,8 +463,8 @@ def test_without_an_estimate_the_button_asks_again_instead_of_spending(
     )
     assert audit.plan is None
     assert message(audit) == (
-        f"The verification service at {service.url} does not answer. Until it does, "
-        "the cost is not known. Check its address and your connection, then try again."
+        f"The verification service at {service.url} does not answer. "
+        "The cost is not known until the service answers. Check its address and your connection, then try again."
     )
     assert f"GET {service.url}/api/quota: no connection" in caplog.text
     assert primary(audit) == "plan"
@@ -775,7 +775,9 @@ def test_a_service_that_is_away_when_asked_again_is_a_message_beside_the_button(
             ready(contacts, remote(service), validation_type="smtp", journal=tmp_path / "j.db")
         )
     ask_again(audit)
-    assert "does not answer. Until it does, the cost is not known." in message(audit, "decide")
+    assert "does not answer. The cost is not known until the service answers." in message(
+        audit, "decide"
+    )
     assert shown(audit, "decide")["kind"] == "failed"
     assert result_of(audit)["E-Mail_verdict"].value_counts()["valid"] == 11
 

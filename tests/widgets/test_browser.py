@@ -500,7 +500,7 @@ def test_a_service_that_is_away_before_the_check_is_said_where_the_cost_stands(
     opened.upload(contacts(tmp_path))
     message = opened.shown("The verification service at")
     assert message.inner_text().endswith(
-        f"{service.url} does not answer. Until it does, the cost is not known. "
+        f"{service.url} does not answer. The cost is not known until the service answers. "
         "Check its address and your connection, then try again."
     )
     expect(opened.audit.locator(".mv-notice-failed")).to_have_count(1)

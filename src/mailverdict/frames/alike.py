@@ -85,7 +85,7 @@ class Alike(NamedTuple):
 def row_facts(rows: Results) -> dict[str, pa.Array]:
     """The facts of each row that no policy is needed for, by the fields of `Alike`."""
 
-    def is_remark(change: str) -> bool:
+    def names_remark(change: str) -> bool:
         return REMARK in change.split(";")
 
     facts = {
@@ -93,7 +93,7 @@ def row_facts(rows: Results) -> dict[str, pa.Array]:
         "why": rows.why,
         "disposable_suspected": rows["disposable_suspected"],
         "is_suggested": rows["suggestion"].is_valid(),
-        "has_remark": map_distinct_texts(is_remark, rows.change, pa.bool_()),
+        "has_remark": map_distinct_texts(names_remark, rows.change, pa.bool_()),
         "suppressed": rows["suppressed"],
         "decision": rows.decision,
     }

@@ -227,14 +227,14 @@ def find_typos(listing: Listing) -> list[dict[str, Any]]:
         decided = ""
         if len(words[number]) == 1:
             decided = min(words[number])
-        typo_part = {
+        entry = {
             "domain": typed,
             "suggested": meant,
             "people": people[number],
             "decided": decided,
         }
-        typos.append(typo_part)
-    typos.sort(key=lambda part: (-part["people"], part["domain"]))
+        typos.append(entry)
+    typos.sort(key=lambda entry: (-entry["people"], entry["domain"]))
     return typos[:MAX_TYPOS]
 
 

@@ -421,7 +421,7 @@ class Listing:
                 code_of[typo] = len(self.typos)
                 self.typos.append(typo)
             codes.append(code_of[typo])
-        self.typo = by_code(self.pair, codes, -1)
+        self.typo = value_of_code(self.pair, codes, -1)
 
     # --- decisions and actions --------------------------------------------------------------------
 
@@ -431,7 +431,7 @@ class Listing:
         rows.is_corrected = self.checked.that(has_correction)
         decision = rows.is_corrected * np.int8(WORDS.index("suggestion"))
         is_accepted = [pair in choices.accepted for pair in self.pairs]
-        decision[by_code(self.pair, is_accepted, False)] = WORDS.index(WAITING)
+        decision[value_of_code(self.pair, is_accepted, False)] = WORDS.index(WAITING)
         if len(choices.decided):
             by_hand = choices.decided.of(self.people)
             words = pc.index_in(by_hand, value_set=pa.array(WORDS))
@@ -647,7 +647,7 @@ class Listing:
         """Which of some rows contain a word."""
         is_whole = len(rows) == len(self.rows)
         is_in_cause = [word.casefold() in reason_label(name).casefold() for name in self.causes]
-        is_held = by_code(self.cause[rows], is_in_cause, False)
+        is_held = value_of_code(self.cause[rows], is_in_cause, False)
         lower = word.lower()
         for texts in self.searched:
             part = texts
@@ -680,7 +680,7 @@ class Listing:
             return self.in_groups(values)
         if facet == "domain":
             is_chosen = [name in values for name in self.domains]
-            return by_code(self.domain, is_chosen, False)
+            return value_of_code(self.domain, is_chosen, False)
         values_of = FACET_VALUES[facet].values_of
         return self.kinds.that(lambda kind: not values.isdisjoint(values_of(kind)))
 
@@ -778,7 +778,7 @@ class Listing:
         if key == "reason":
             labels = [reason_label(name) for name in self.causes]
             places = np.argsort(np.argsort(labels)).tolist()
-            by_row = by_code(self.cause, places, len(labels))
+            by_row = value_of_code(self.cause, places, len(labels))
             return np.argsort(by_row, kind="stable")
         if key in ("clean", "suggestion"):
             order: Rows = pc.sort_indices(self.rows.table[key]).to_numpy()
@@ -964,7 +964,7 @@ def codes_of(column: pa.DictionaryArray) -> tuple[Codes, list[str]]:
     return codes, column.dictionary.to_pylist()
 
 
-def by_code(codes: Codes, values: Sequence[Any], missing: Any) -> npt.NDArray[Any]:
+def value_of_code(codes: Codes, values: Sequence[Any], missing: Any) -> npt.NDArray[Any]:
     """For each row the value of its code; `missing` for -1."""
     return np.array([*values, missing])[codes]
 

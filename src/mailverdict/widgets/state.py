@@ -2,8 +2,7 @@
 
 An action changes what a person decided, how the result is looked at (`result`), or starts work. One
 thread does three things: what was asked for, steps whose inputs have changed, and following the
-run. After each change the listener is called, which asks `view` for what a page
-shows.
+run. After each change the listener is called, which asks `view` for what a page shows.
 """
 
 from __future__ import annotations
@@ -75,7 +74,8 @@ SECTIONS = ("list", "tidy", "check", "decide", "page")
 NOTHING_LOADED = "load a table and choose its column first"
 # Of a service that does not answer when it is asked for the quota.
 WHEN_AWAY = (
-    "Until it does, the cost is not known. Check its address and your connection, then try again."
+    "The cost is not known until the service answers. Check its address and your connection, then "
+    "try again."
 )
 OF_EARLIER = (
     "Words beside an address, other columns and the suppression list are in your file,"
